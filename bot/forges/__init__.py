@@ -1,0 +1,112 @@
+"""What the bot asks of a forge: the values it gets, and the calls it may make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from bot.model import Actor, IssueRef, Permission, PullRef, Repo, Sha
+from bot.secret import Secret
+
+FORGES = {"github": "bot.forges.github", "local": "bot.forges.local"}
+"""kind -> module. Each has `Settings` (its table), and `connect(name, settings, ...) -> Forge`. Modules are imported
+only when a configured forge needs them: PyGithub alone costs 0.2 s."""
+
+Reaction = Literal["eyes", "rocket", "confused"]
+
+
+@dataclass(frozen=True, slots=True)
+class RepoFacts:
+    """A repository as the forge shows it now."""
+
+    repo: Repo
+    default_branch: str
+    clone_url: str
+    web_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """A pull request as the forge shows it now."""
+
+    ref: PullRef
+    title: str
+    author: Actor
+    open: bool
+    merged: bool
+    head_sha: Sha
+    head_ref: str
+    """Name of the head branch, without refs/heads/."""
+    head_repo: str | None
+    """`owner/name` the head lives in; None when that fork was deleted."""
+    base_ref: str
+    labels: tuple[str, ...]
+    updated_at: datetime
+
+    @property
+    def is_fork(self) -> bool:
+        return self.head_repo != self.ref.repo.name
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An issue as the forge shows it now."""
+
+    ref: IssueRef
+    title: str
+    body: str
+    author: Actor
+    open: bool
+    labels: tuple[str, ...]
+    assignees: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment as the forge shows it now."""
+
+    id: str
+    author: Actor
+    body: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class GitAccess:
+    """How git reaches a repository. `token` is None where none is needed (a folder)."""
+
+    url: str
+    username: str = ""
+    token: Secret | None = None
+
+
+class Forge(Protocol):
+    """One configured forge.
+
+    Calls raise `bot.errors.Gone`, `Forbidden` or `Unavailable`, and nothing of the client library's own. Thread-safe;
+    every call has a deadline; writes of one token are at least a second apart (GitHub's rule).
+    """
+
+    name: str
+    kind: str
+
+    def me(self) -> Actor: ...
+    def repository(self, repo: Repo) -> RepoFacts: ...
+    def branch_sha(self, repo: Repo, branch: str) -> Sha: ...
+    def file(self, repo: Repo, path: str, at: Sha) -> bytes | None: ...
+    def pull(self, ref: PullRef) -> Pull: ...
+    def changed_files(self, ref: PullRef) -> tuple[str, ...]: ...
+    def issue(self, ref: IssueRef) -> Issue: ...
+    def permission(self, repo: Repo, who: Actor) -> Permission: ...
+    def comment(self, on: PullRef | IssueRef, comment_id: str) -> Comment: ...
+    def comments(self, on: PullRef | IssueRef, *, since: datetime | None = None) -> Iterable[Comment]: ...
+    def post(self, on: PullRef | IssueRef, body: str) -> str: ...
+    def edit(self, on: PullRef | IssueRef, comment_id: str, body: str) -> None: ...
+    def react(self, on: PullRef | IssueRef, comment_id: str, reaction: Reaction) -> None: ...
+    def git(self, repo: Repo) -> GitAccess: ...
+    def comment_url(self, on: PullRef | IssueRef, comment_id: str) -> str: ...
+    def commit_url(self, repo: Repo, sha: Sha) -> str: ...
+    def branch_url(self, repo: Repo, branch: str) -> str: ...

@@ -1,0 +1,106 @@
+"""Opens the store: one engine, short transactions, a schema that migrates itself forward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
+
+from bot.errors import Unavailable, UserError
+from bot.store import StoreSettings, schema
+from bot.store.migrations import STEPS
+
+BUSY_SECONDS = 10
+"""How long one writer waits for another. Writers are few (group commit) and brief."""
+
+
+class Store:
+    """The one door to the database. `write()` is one transaction on disk when it returns; `read()` sees a snapshot."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self.engine = engine
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """One transaction: committed and flushed to disk at the end, or undone whole.
+
+        Raises `Unavailable` when the database can't take it (locked, disk full, gone).
+        """
+        try:
+            with self.engine.connect() as connection, connection.begin():
+                yield connection
+        except (DBAPIError, sa.exc.TimeoutError) as problem:
+            raise Unavailable(f"The store can't be written: {_brief(problem)}") from problem
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """Reads. Raises `Unavailable` when the database can't be read."""
+        try:
+            with self.engine.connect() as connection:
+                yield connection.execution_options(leadsman_read=True)
+        except (DBAPIError, sa.exc.TimeoutError) as problem:
+            raise Unavailable(f"The store can't be read: {_brief(problem)}") from problem
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def open_store(settings: StoreSettings, home: Path) -> Store:
+    """Opens (and makes or migrates) the store that `settings` names."""
+    store = Store(_engine(settings, home))
+    _migrate(store)
+    return store
+
+
+def _engine(settings: StoreSettings, home: Path) -> sa.Engine:
+    if settings.url != "sqlite":
+        return sa.create_engine(settings.url, pool_pre_ping=True)
+    engine = sa.create_engine(
+        f"sqlite:///{home / 'leadsman.db'}",
+        connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+        pool_size=8,
+        max_overflow=64,
+    )
+    sa.event.listen(engine, "connect", _pragmas)
+    sa.event.listen(engine, "begin", _begin_immediate)
+    return engine
+
+
+def _pragmas(raw: Any, _record: object) -> None:
+    # The driver must not open transactions by itself: a transaction that starts with a read and then writes fails at
+    # once when another writer came in between, whatever the busy time-out says. So every one starts as a writer.
+    raw.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-8192"):
+        raw.execute(f"PRAGMA {pragma}")
+
+
+def _begin_immediate(connection: sa.Connection) -> None:
+    reading = connection.get_execution_options().get("leadsman_read")
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+
+def _migrate(store: Store) -> None:
+    with store.write() as connection:
+        if not sa.inspect(connection).has_table("schema_version"):
+            schema.metadata.create_all(connection)
+            connection.execute(schema.schema_version.insert().values(version=schema.VERSION))
+            return
+        found = connection.execute(sa.select(schema.schema_version.c.version)).scalar_one()
+        if found > schema.VERSION:
+            raise UserError(
+                f"The store was written by a newer Leadsman (schema {found}, this one knows {schema.VERSION}). "
+                "Start the newer version, or restore the store's backup of the older one."
+            )
+        for version in range(found, schema.VERSION):
+            STEPS[version](connection)
+        if found < schema.VERSION:
+            connection.execute(schema.schema_version.update().values(version=schema.VERSION))
+
+
+def _brief(problem: Exception) -> str:
+    cause = getattr(problem, "orig", None) or problem
+    return str(cause).splitlines()[0][:200]

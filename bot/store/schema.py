@@ -1,0 +1,139 @@
+"""The tables. Times are seconds since 1970 (UTC) as floats; JSON is text, read by `bot.codec`.
+
+A run's truth is its directory: `runs` and `leases` can be rebuilt from there. `deliveries`, `commands` and `answers`
+are the truth of what came in and what is to be said.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+VERSION = 1
+"""What `bot.store.engine` migrates to; each step up has a function in `bot.store.migrations`."""
+
+metadata = sa.MetaData()
+
+schema_version = sa.Table("schema_version", metadata, sa.Column("version", sa.Integer, nullable=False))
+
+deliveries = sa.Table(
+    "deliveries",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("source", sa.Text, nullable=False),  # name of the forge's table
+    sa.Column("delivery", sa.Text, nullable=False),  # the forge's id of it
+    sa.Column("event", sa.Text, nullable=False),  # as the header names it
+    sa.Column("headers", sa.Text, nullable=False),  # JSON, without the signature
+    sa.Column("body", sa.LargeBinary, nullable=False),  # verbatim
+    sa.Column("digest", sa.Text, nullable=False),  # SHA-256 of the body
+    sa.Column("lane", sa.Text, nullable=False),  # repository it is about: one lane is worked in order
+    sa.Column("received_at", sa.Float, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),  # queued | done | ignored | failed
+    sa.Column("tries", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("due_at", sa.Float, nullable=False),
+    sa.Column("ended_at", sa.Float),
+    sa.Column("note", sa.Text, nullable=False, server_default=""),  # why ignored or failed
+    sa.UniqueConstraint("source", "delivery"),
+    sa.Index("deliveries_state", "state", "due_at"),
+)
+
+commands = sa.Table(  # what was already obeyed: a second delivery of the same comment, or an edit, repeats nothing
+    "commands",
+    metadata,
+    sa.Column("repo", sa.Text, nullable=False),  # str(Repo)
+    sa.Column("comment_id", sa.Text, nullable=False),
+    sa.Column("line", sa.Text, nullable=False),  # the command's text
+    sa.Column("occurrence", sa.Integer, nullable=False),  # 0 for the first line of this text
+    sa.Column("at", sa.Float, nullable=False),
+    sa.PrimaryKeyConstraint("repo", "comment_id", "line", "occurrence"),
+)
+
+runs = sa.Table(
+    "runs",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    sa.Column("project", sa.Text, nullable=False),
+    sa.Column("repo", sa.Text, nullable=False),
+    sa.Column("subject", sa.Text, nullable=False),  # str(Subject)
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("asked_by", sa.Text, nullable=False),
+    sa.Column("answer", sa.Text, nullable=False),
+    sa.Column("head", sa.Text, nullable=False),
+    sa.Column("intent", sa.Text, nullable=False),  # JSON of bot.model.Intent
+    sa.Column("phase", sa.Text, nullable=False),  # bot.road.Phase
+    sa.Column("reason", sa.Text, nullable=False, server_default=""),  # why it waits, or how it ended
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("due_at", sa.Float, nullable=False),
+    sa.Column("tries", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("cancel", sa.Text),  # who asked for its end, and why
+    sa.Column("outdated", sa.Text),  # the head that replaced its own
+    sa.Column("closed_at", sa.Float),
+    sa.Index("runs_open", "closed_at", "due_at"),
+    sa.Index("runs_subject", "subject"),
+)
+
+leases = sa.Table(
+    "leases",
+    metadata,
+    sa.Column("slot", sa.Text, primary_key=True),  # `wt-1`
+    sa.Column("id", sa.Text, nullable=False),
+    sa.Column("run_id", sa.Text, nullable=False, unique=True),
+    sa.Column("repo", sa.Text, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+)
+
+answers = sa.Table(  # one comment of ours each
+    "answers",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("subject", sa.Text, nullable=False),  # JSON of bot.model.Subject
+    sa.Column("comment_id", sa.Text),  # the comment that is answered, for reactions; null for a rule's run
+    sa.Column("sections", sa.Text, nullable=False),  # JSON of bot.answers.Section, in order
+    sa.Column("posted_id", sa.Text),  # our comment's id at the forge
+    sa.Column("posted_digest", sa.Text, nullable=False, server_default=""),
+    sa.Column("reaction", sa.Text, nullable=False, server_default=""),
+    sa.Column("due_at", sa.Float),  # null = nothing to say
+    sa.Column("tries", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Index("answers_due", "due_at"),
+)
+
+settings = sa.Table(  # small durable facts: pause, high-water marks, which ref namespace a forge takes
+    "settings",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
+local_threads = sa.Table(  # the local forge's pull requests and issues
+    "local_threads",
+    metadata,
+    sa.Column("forge", sa.Text, nullable=False),
+    sa.Column("repo", sa.Text, nullable=False),  # owner/name
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),  # pull | issue
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False, server_default=""),
+    sa.Column("author", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),  # open | closed | merged
+    sa.Column("head_ref", sa.Text),
+    sa.Column("base_ref", sa.Text),
+    sa.Column("labels", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("assignees", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.PrimaryKeyConstraint("forge", "repo", "number"),
+)
+
+local_comments = sa.Table(
+    "local_comments",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("forge", sa.Text, nullable=False),
+    sa.Column("repo", sa.Text, nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("author", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("updated_at", sa.Float, nullable=False),
+    sa.Column("reactions", sa.Text, nullable=False, server_default="[]"),
+    sa.Index("local_comments_thread", "forge", "repo", "number"),
+)

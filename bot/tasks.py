@@ -1,0 +1,74 @@
+"""Tasks, their checks, and the rules that start them: the tables a repository may bring along, too."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from bot.settings import Settings
+
+Argv = Annotated[tuple[str, ...], Field(min_length=1, strict=False)]
+Texts = Annotated[tuple[str, ...], Field(strict=False)]
+Passes = Annotated[int, Field(ge=0)] | Literal["all"]
+
+
+class Check(Settings):
+    """`[[task.verify]]`: a command that judges the commit on a clean checkout."""
+
+    run: Argv = Field(description="argv of the check, never a shell")
+    repeat: int = Field(
+        default=1, ge=1, le=100, description="how many times it runs; all must pass, the report gives the rate"
+    )
+    red_at_base: Texts = Field(
+        default=(), description="globs: these changed files alone are put onto the base, where the check must fail"
+    )
+    passes: Passes = Field(default=0, description='CPU passes it holds while it runs; 0 = none, or "all"')
+    timeout: int | None = Field(default=None, gt=0, description="seconds; default: the run's own limit")
+
+
+class Task(Settings):
+    """`[[task]]`: a command that a comment or a rule may start."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="what stands behind /run")
+    run: Argv = Field(description="argv, never a shell; what stands after `--` in the comment follows it")
+    projects: Texts = Field(default=("*",), description="names of the projects that have it; `*` = all")
+    difficulty: str = Field(default="medium", description="a row of [budget]: turns and time limit")
+    passes: Passes = Field(default=0, description='CPU passes it holds while it runs; 0 = none, or "all"')
+    publish: Literal["run", "shared", "none"] = Field(
+        default="run", description="run = a branch of its own; shared = [publish] branch; none = a report only"
+    )
+    on_push: Literal["outdated", "cancel"] = Field(
+        default="outdated", description="what a push to the pull request does to a run that is on"
+    )
+    env: Texts = Field(default=(), description="names of environment variables passed through; nothing else is")
+    speaks: bool = Field(default=False, description="it writes words to its status log; silence for 120 s ends it")
+    help: str = Field(default="", max_length=200, description="one line for /tasks")
+    verify: Annotated[tuple[Check, ...], Field(strict=False)] = Field(default=(), description="checks, in order")
+
+
+class Condition(Settings):
+    """`if = {...}` of a rule: all that is given must hold."""
+
+    label: str | None = Field(default=None, description="the label that was set")
+    paths: Texts = Field(default=(), description="globs: one changed file must match one of them")
+    category: str | None = Field(default=None, description="the ticket's category")
+    status: str | None = Field(default=None, description="the ticket's new status")
+    author: str | None = Field(default=None, description="login of who did it")
+
+
+class Rule(Settings):
+    """`[[rule]]`: starts a task without a command."""
+
+    on: Literal[
+        "pull_request.opened",
+        "pull_request.pushed",
+        "issues.opened",
+        "issues.labeled",
+        "push",
+        "schedule",
+        "redmine.issue.created",
+        "redmine.issue.updated",
+    ] = Field(description="what starts it")
+    if_: Condition = Field(default=Condition(), alias="if", description="when it applies; all that is given must hold")
+    task: str = Field(description="the task it starts")

@@ -1,0 +1,1 @@
+"""Ticket systems beside the forges: a forge is its own tracker."""

@@ -1,0 +1,1 @@
+"""Git, and nothing of ours."""

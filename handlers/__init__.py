@@ -1,0 +1,1 @@
+"""The decisions: an event in, intents and answers out."""

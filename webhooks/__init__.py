@@ -1,0 +1,1 @@
+"""The door: signed bytes in, remembered deliveries and typed events out."""
