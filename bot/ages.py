@@ -1,0 +1,165 @@
+"""What a run's directory says of its way along the road: one file for each age, written once, whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from bot import codec
+from bot.model import Claim, Held, Intent, Outcome, Run, Sha
+from bot.rundir import write_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealed:
+    """What the command left, as commits: nothing moves any more."""
+
+    tip: Sha
+    commits: int
+    leftovers_committed: bool
+    """The bot committed, in its own name, what the command had left uncommitted."""
+    descends: bool
+    """The tip descends from the commit that the run started from."""
+    skipped: tuple[str, ...] = ()
+    """Paths that were not taken up: repositories inside the worktree."""
+    incorporated: tuple[Sha, ...] = ()
+    """Tips of the shared publish branch that were merged in because they came first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """One command that ran, as its supervisor saw it. Times are seconds; `waited` is the wait for CPU passes."""
+
+    what: str
+    argv: tuple[str, ...]
+    exit_code: int | None
+    signal: int | None
+    seconds: float
+    waited: float | None
+    stop_reason: str
+    log: str
+    """The log's path inside the run's directory."""
+    log_bytes: int
+    log_sha256: str
+
+    @property
+    def passed(self) -> bool:
+        return self.exit_code == 0 and not self.stop_reason
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What one `[[task.verify]]` came to: its tries at the tip, and its try at the base where that was asked."""
+
+    argv: tuple[str, ...]
+    tries: tuple[Ran, ...]
+    at_base: Ran | None
+    wanted_red: bool
+
+    @property
+    def holds(self) -> bool:
+        red = not self.wanted_red or (self.at_base is not None and self.at_base.exit_code not in (0, None))
+        return bool(self.tries) and all(ran.passed for ran in self.tries) and red
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    tip: Sha
+    verdicts: tuple[Verdict, ...]
+    not_run: tuple[NotRun, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Nothing that ran said no, and nothing that was to run did not. No checks at all is no "green"."""
+        return all(verdict.holds for verdict in self.verdicts) and not self.not_run
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the run ended, and when that was settled."""
+
+    outcome: Outcome
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Nothing of the run is left to do: slot, worktree and claim were given back."""
+
+    at: datetime
+
+
+AGES: dict[str, Any] = {
+    "intent": Intent,
+    "held": Held,
+    "claim": Claim,
+    "run": Run,
+    "sealed": Sealed,
+    "checked": Checked,
+    "ended": Ended,
+    "closed": Closed,
+}
+
+Step = Literal["claim", "prepare", "start", "follow", "seal", "check", "publish", "give_back", "report", "close"]
+
+
+class Ages:
+    """The ages in one run's directory. A file that can't be read raises `codec.Unreadable`: never taken for absent."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def has(self, name: str) -> bool:
+        return (self.path / f"{name}.json").exists()
+
+    def read(self, name: str) -> Any:
+        """The age of that name, or None where it has not come yet."""
+        try:
+            text = (self.path / f"{name}.json").read_bytes()
+        except FileNotFoundError:
+            return None
+        return codec.load_any(AGES[name], text)
+
+    def write(self, name: str, value: object) -> None:
+        write_text(self.path / f"{name}.json", codec.dump(AGES[name], value))
+
+    def forget(self, name: str) -> None:
+        (self.path / f"{name}.json").unlink(missing_ok=True)
+
+    @property
+    def intent(self) -> Intent:
+        value: Intent = self.read("intent")
+        return value
+
+    @property
+    def claim(self) -> Claim | None:
+        value: Claim | None = self.read("claim")
+        return value
+
+    @property
+    def run(self) -> Run | None:
+        value: Run | None = self.read("run")
+        return value
+
+    @property
+    def sealed(self) -> Sealed | None:
+        value: Sealed | None = self.read("sealed")
+        return value
+
+    @property
+    def checked(self) -> Checked | None:
+        value: Checked | None = self.read("checked")
+        return value
+
+    @property
+    def ended(self) -> Ended | None:
+        value: Ended | None = self.read("ended")
+        return value

@@ -1,0 +1,158 @@
+"""Claims: a ref on the repository's remote, made by compare-and-swap, says who works a ticket.
+
+The ref's oid is the fence: whoever publishes, reports or releases checks that the ref still holds it, so that a bot
+that was suspended and wakes after its claim was swept does nothing any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+
+from bot.errors import Unavailable
+from bot.journal import Journal
+from bot.model import Claim, Held, Intent, IssueRef, Lease, Repo, Sha, Subject
+from bot.repositories import Repositories, git_trouble
+from bot.store import schema
+from bot.store.engine import Store
+from gitops import refs
+from gitops.git import Identity
+from gitops.mirror import Mirror
+
+NAMESPACES = ("refs/leadsman/claims/", "refs/heads/leadsman/claims/")
+"""Where claims live; the second where a forge refuses refs outside refs/heads."""
+
+
+def key_of(subject: Subject, task: str) -> str:
+    """What is claimed: a ticket whole; on a pull request the pair (pull request, task); on a branch likewise."""
+    match subject:
+        case IssueRef():
+            return str(subject)
+        case _:
+            return f"{subject}:{task}"
+
+
+class Claims:
+    """Takes, checks and gives back claims."""
+
+    def __init__(
+        self,
+        repositories: Repositories,
+        store: Store,
+        journal: Journal,
+        identity: Identity,
+        *,
+        host: str,
+        vertical: str,
+        clock: Callable[[], float],
+    ) -> None:
+        self._repositories = repositories
+        self._store = store
+        self._journal = journal
+        self._identity = identity
+        self._host = host
+        self._vertical = vertical
+        self._clock = clock
+
+    def take(self, intent: Intent, lease: Lease) -> Claim | Held:
+        """Takes the claim, or names its holder. Taking one that is this run's already returns it: safe to repeat.
+
+        Raises `Unavailable` where the remote did not answer: unknown is not ours.
+        """
+        repo = intent.event.subject.repo
+        key = key_of(intent.event.subject, intent.task.name)
+        message = self._message(intent, key)
+        mirror = self._repositories.mirror(repo)
+        for namespace in self._namespaces(repo):
+            ref = namespace + hashlib.sha256(key.encode()).hexdigest()
+            with git_trouble(f"The claim of {key} can't be made"):
+                answer = refs.create(mirror, ref, message, self._identity)
+            match answer:
+                case refs.Created(oid):
+                    self._remember(repo, namespace)
+                    return self._won(intent, lease, key, ref, oid)
+                case refs.Taken(oid, held):
+                    if _run_of(held) == intent.run_id:  # made by us before a crash, and not yet written down
+                        return self._won(intent, lease, key, ref, oid)
+                    return self._lost(intent, key, held)
+                case refs.NamespaceRefused():
+                    continue
+        raise Unavailable(f"{repo} takes no claim refs: it refuses both {' and '.join(NAMESPACES)}.")
+
+    def _message(self, intent: Intent, key: str) -> str:
+        at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        return json.dumps(
+            {
+                "claim": key,
+                "run_id": intent.run_id,
+                "by": f"{self._vertical}@{self._host}",
+                "at": at,
+                "task": intent.task.name,
+                "asked_by": intent.event.actor.login,
+                "answer": intent.answer,
+            },
+            ensure_ascii=True,
+        )
+
+    def _won(self, intent: Intent, lease: Lease, key: str, ref: str, oid: str) -> Claim:
+        self._journal.say("claim", run=intent.run_id, key=key, ref=ref, oid=oid)
+        at = datetime.fromtimestamp(self._clock(), UTC)
+        return Claim(intent=intent, lease=lease, key=key, ref=ref, oid=Sha(oid), at=at)
+
+    def _lost(self, intent: Intent, key: str, held: str) -> Held:
+        facts = _facts(held)
+        holder = Held(
+            by=facts.get("by", "an unknown bot"),
+            since=facts.get("at", "an unknown time"),
+            run_id=facts.get("run_id", ""),
+            where=key,
+        )
+        self._journal.say("claim_lost", run=intent.run_id, key=key, holder=holder.by, holder_run=holder.run_id)
+        return holder
+
+    def ours(self, claim: Claim) -> bool:
+        """Whether the ref still holds this claim's commit. Raises `Unavailable` where that can't be seen."""
+        mirror = self._repositories.mirror(claim.intent.event.subject.repo)
+        with git_trouble(f"The claim of {claim.key} can't be read"):
+            return refs.read(mirror, claim.ref) == claim.oid
+
+    def release(self, claim: Claim, why: str) -> None:
+        """Gives the claim back if it still is ours. Raises `Unavailable` where the remote did not answer."""
+        mirror = self._repositories.mirror(claim.intent.event.subject.repo)
+        with git_trouble(f"The claim of {claim.key} can't be given back"):
+            gone = self._delete(mirror, claim)
+        self._journal.say("release", run=claim.intent.run_id, key=claim.key, why=why, was_ours=gone)
+
+    def _delete(self, mirror: Mirror, claim: Claim) -> bool:
+        return refs.delete(mirror, claim.ref, claim.oid)
+
+    def _namespaces(self, repo: Repo) -> tuple[str, ...]:
+        with self._store.read() as connection:
+            known = connection.execute(
+                sa.select(schema.settings.c.value).where(schema.settings.c.key == f"claims:{repo}")
+            ).scalar()
+        return (known,) if known else NAMESPACES
+
+    def _remember(self, repo: Repo, namespace: str) -> None:
+        if namespace == NAMESPACES[0]:
+            return
+        with self._store.write() as connection:
+            row = schema.settings
+            connection.execute(row.delete().where(row.c.key == f"claims:{repo}"))
+            connection.execute(row.insert().values(key=f"claims:{repo}", value=namespace))
+
+
+def _facts(message: str) -> dict[str, str]:
+    try:
+        facts = json.loads(message)
+    except ValueError:
+        return {}
+    return {str(k): str(v) for k, v in facts.items()} if isinstance(facts, dict) else {}
+
+
+def _run_of(message: str) -> str:
+    return _facts(message).get("run_id", "")

@@ -1,0 +1,114 @@
+"""Carries hints to the work that may be ready. A hint says only "look at this": what is due is in the store.
+
+The same hint is never worked twice at once, and one that comes while its work goes on is worked once more after it.
+So lost hints cost time (a sweep finds what they left), and repeated ones cost nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Hint:
+    """`kind` names the work (`run`, `lane`, ...), `key` what it is about."""
+
+    kind: str
+    key: str = ""
+
+
+class Hints(Protocol):
+    """The port that an engine stands behind: this module's threads on one machine, a queue's workers between hosts."""
+
+    def put(self, hint: Hint, *, after: float = 0.0) -> None:
+        """Asks for `hint` to be worked, `after` so many seconds."""
+
+
+Work = Callable[[str], float | None]
+"""Works the thing that `key` names; returns in how many seconds to look again, or None."""
+
+
+class Dispatcher:
+    """The in-process engine: threads that wait on a condition, and a heap of what is due later."""
+
+    def __init__(self, work: Mapping[str, Work], *, threads: int) -> None:
+        self._work = work
+        self._wake = threading.Condition()
+        self._ready: deque[Hint] = deque()
+        self._queued: set[Hint] = set()
+        self._busy: set[Hint] = set()
+        self._again: set[Hint] = set()
+        self._later: list[tuple[float, Hint]] = []
+        self._stopping = False
+        self._threads = [threading.Thread(target=self._loop, name=f"work-{n}", daemon=True) for n in range(threads)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout: float) -> None:
+        """Takes no more work; waits up to `timeout` seconds in all for what is under way."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify_all()
+        end = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
+
+    def put(self, hint: Hint, *, after: float = 0.0) -> None:
+        with self._wake:
+            if after > 0:
+                heapq.heappush(self._later, (time.monotonic() + after, hint))
+                self._wake.notify()
+            else:
+                self._enqueue(hint)
+
+    def _enqueue(self, hint: Hint) -> None:
+        if hint in self._busy:
+            self._again.add(hint)
+        elif hint not in self._queued:
+            self._queued.add(hint)
+            self._ready.append(hint)
+            self._wake.notify()
+
+    def _loop(self) -> None:
+        while (hint := self._next()) is not None:
+            again = self._attend(hint)
+            with self._wake:
+                self._busy.discard(hint)
+                if hint in self._again:
+                    self._again.discard(hint)
+                    self._enqueue(hint)
+                elif again is not None:
+                    heapq.heappush(self._later, (time.monotonic() + again, hint))
+                    self._wake.notify()
+
+    def _next(self) -> Hint | None:
+        with self._wake:
+            while not self._stopping:
+                now = time.monotonic()
+                while self._later and self._later[0][0] <= now:
+                    self._enqueue(heapq.heappop(self._later)[1])
+                if self._ready:
+                    hint = self._ready.popleft()
+                    self._queued.discard(hint)
+                    self._busy.add(hint)
+                    return hint
+                self._wake.wait(self._later[0][0] - now if self._later else None)
+            return None
+
+    def _attend(self, hint: Hint) -> float | None:
+        try:
+            return self._work[hint.kind](hint.key)
+        except Exception:  # the border: one thing's accident must not stop the others, nor this thread
+            log.exception("work failed: %s %s", hint.kind, hint.key)
+            return 30.0

@@ -1,0 +1,31 @@
+"""Slots: which run works where, and how many at once."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from bot.settings import Settings
+
+
+class FleetSettings(Settings):
+    """`[fleet]`."""
+
+    slots: int = Field(default=4, ge=1, le=999, description="worktrees in use at once: wt-1 ... wt-N")
+    max_concurrent: int | None = Field(
+        default=None, ge=1, le=999, description="cap of live runs; default: the number of slots"
+    )
+    max_concurrent_turns: int = Field(default=1, ge=1, le=999, description="agent turns that may go on at once")
+    max_load_per_cpu: float = Field(
+        default=2.0, gt=0, le=1000, description="no new run while the host's load is above this x CPUs"
+    )
+    spares: int = Field(default=1, ge=0, le=99, description="fresh worktrees kept ready for each recent repository")
+    keep_failed_worktrees: bool = Field(
+        default=False, description="keep the worktree of a run that did not end well, beside its patch"
+    )
+    repo_map: dict[str, str] = Field(
+        default={}, description="a ticket's category or id prefix -> repository; the rest shares its project's own"
+    )
+
+    @property
+    def cap(self) -> int:
+        return self.max_concurrent or self.slots

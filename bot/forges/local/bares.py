@@ -1,0 +1,136 @@
+"""The bare repositories of a local forge: their names, and what is read from them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from bot.errors import Gone, Unavailable
+from bot.model import Sha
+from gitops.git import Git, GitError
+
+MAX_FILE = 1 << 20
+"""Bytes of the largest file that is read from a commit; a bigger one is `Unavailable`."""
+
+_PART = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
+_NAME = re.compile(rf"{_PART}/{_PART}")
+
+
+def is_name(name: str) -> bool:
+    """Whether `name` is an `owner/name` that can be a folder below the root and nothing else."""
+    return bool(_NAME.fullmatch(name)) and not name.endswith((".git", ".lock", "."))
+
+
+class Bares:
+    """The folder `root` with `owner/name.git` in it.
+
+    Raises `Gone` for a repository, branch or commit that isn't there, `Unavailable` when git fails otherwise.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def place(self, name: str) -> Path:
+        """Where the repository is, or would be made. Raises `Gone` for a name that leads anywhere else."""
+        path = self.root / f"{name}.git"
+        # A symbolic link below the root could show any folder of the host as a repository.
+        if not is_name(name) or path.resolve() != self.root.resolve() / f"{name}.git":
+            raise Gone(f"{name!r} can't be a repository here.")
+        return path
+
+    def path(self, name: str) -> Path:
+        path = self.place(name)
+        if not (path / "HEAD").is_file() or not (path / "objects").is_dir():
+            raise Gone(f"There is no repository {name} in {self.root}.")
+        return path
+
+    def names(self) -> list[str]:
+        """All repositories, by name."""
+        found = (f"{path.parent.name}/{path.name.removesuffix('.git')}" for path in self.root.glob("*/*.git"))
+        return sorted(name for name in found if self._is_there(name))
+
+    def default_branch(self, name: str) -> str:
+        return self._text(name, "symbolic-ref", "HEAD").removeprefix("refs/heads/")
+
+    def branches(self, name: str) -> dict[str, Sha]:
+        """All branches with their tips, by name."""
+        lines = self._text(name, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/").splitlines()
+        pairs = (line.split(" ", 1) for line in lines)
+        return {ref.removeprefix("refs/heads/"): Sha(sha) for sha, ref in pairs}
+
+    def branch(self, name: str, branch: str) -> Sha | None:
+        return self._ref(name, f"refs/heads/{branch}")
+
+    def pull_head(self, name: str, number: int) -> Sha | None:
+        return self._ref(name, _pull_ref(number))
+
+    def keep_pull_head(self, name: str, number: int, sha: Sha) -> bool:
+        """Points `refs/pull/<number>/head` at `sha`; whether that was news."""
+        if self.pull_head(name, number) == sha:
+            return False
+        done = self._run(name, "update-ref", _pull_ref(number), sha, check=False)
+        # Two that read one pull request at once both write: git lets one of them, and that is as good.
+        if done is None and self.pull_head(name, number) != sha:
+            raise Unavailable(f"{_pull_ref(number)} of {name} can't be written.")
+        return True
+
+    def merge_base(self, name: str, one: Sha, other: Sha) -> Sha | None:
+        found = self._run(name, "merge-base", one, other, check=False)
+        return Sha(found.decode().strip()) if found else None
+
+    def changed_files(self, name: str, base: Sha, head: Sha) -> tuple[str, ...]:
+        """What `head` changes since it left `base`. A renamed file counts under both names."""
+        since = self.merge_base(name, base, head) or base
+        found = self._run(name, "diff-tree", "-r", "-z", "--name-only", "--no-renames", since, head) or b""
+        return tuple(part.decode(errors="backslashreplace") for part in found.split(b"\0") if part)
+
+    def file(self, name: str, path: str, at: Sha) -> bytes | None:
+        """The content of the regular file `path` in the commit `at`; None for a link, a folder and nothing."""
+        if not path or "\0" in path or path.startswith("/"):
+            return None
+        listed = (self._run(name, "ls-tree", "-z", "-l", "--full-tree", at, "--", path) or b"").split(b"\0")[0]
+        facts, _, found = listed.partition(b"\t")
+        if found != path.encode(errors="surrogateescape") or not facts.startswith(b"100"):
+            return None
+        _mode, _kind, oid, size = facts.split()
+        if int(size) > MAX_FILE:
+            raise Unavailable(f"{path} has {int(size)} bytes; at most {MAX_FILE} are read.")
+        return self._run(name, "cat-file", "blob", oid.decode())
+
+    def shown(self, name: str, sha: Sha, limit: int) -> str | None:
+        """The commit as `git show` prints it, at most `limit` characters; None for what is no commit here."""
+        kind = self._run(name, "cat-file", "-t", sha, check=False)
+        if kind is None or kind.strip() != b"commit":
+            return None
+        text = self._run(name, "show", "--stat", "--patch", "--no-ext-diff", "--no-textconv", "--no-color", sha) or b""
+        return text.decode(errors="replace")[:limit]
+
+    def _is_there(self, name: str) -> bool:
+        try:
+            self.path(name)
+        except Gone:
+            return False
+        return True
+
+    def _ref(self, name: str, ref: str) -> Sha | None:
+        if "\0" in ref:
+            return None
+        # `show-ref --verify` takes the full name and nothing else: no `main~3`, no `main^{tree}`.
+        found = self._run(name, "show-ref", "--verify", "--hash", "--", ref, check=False)
+        return Sha(found.decode().strip()) if found else None
+
+    def _text(self, name: str, *args: str) -> str:
+        return (self._run(name, *args) or b"").decode(errors="backslashreplace").strip()
+
+    def _run(self, name: str, *args: str, check: bool = True) -> bytes | None:
+        """git's output; without `check`, None when git says no."""
+        git = Git(self.path(name))
+        try:
+            done = git.run(*args, check=check)
+        except GitError as problem:
+            raise Unavailable(f"git failed in {name}: {problem}") from problem
+        return done.stdout if done.code == 0 else None
+
+
+def _pull_ref(number: int) -> str:
+    return f"refs/pull/{number}/head"

@@ -1,0 +1,148 @@
+"""The index of the runs: which there are, in what order they wait, who holds which slot. Rebuilt from their folders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from bot import codec
+from bot.model import Intent, Lease, RunId
+from bot.store import schema
+
+runs = schema.runs.c
+leases = schema.leases.c
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A run as the index shows it. `position` is its place among the waiting ones, from 1; 0 when it does not wait."""
+
+    run_id: RunId
+    project: str
+    repo: str
+    subject: str
+    task: str
+    asked_by: str
+    answer: str
+    head: str
+    phase: str
+    reason: str
+    created_at: float
+    cancel: str | None
+    outdated: str | None
+    closed_at: float | None
+
+
+_ROW: tuple[Any, ...] = (  # the fields of Row, in order
+    runs.run_id,
+    runs.project,
+    runs.repo,
+    runs.subject,
+    runs.task,
+    runs.asked_by,
+    runs.answer,
+    runs.head,
+    runs.phase,
+    runs.reason,
+    runs.created_at,
+    runs.cancel,
+    runs.outdated,
+    runs.closed_at,
+)
+
+
+def _row(found: sa.Row[Any]) -> Row:
+    return Row(*found)  # type: ignore[call-arg]  # the columns of _ROW are the fields of Row
+
+
+def add(connection: sa.Connection, intent: Intent) -> Row | None:
+    """Remembers an accepted intent as waiting; or returns the open run of the same task on the same subject."""
+    subject = str(intent.event.subject)
+    same = sa.select(*_ROW).where(runs.subject == subject, runs.task == intent.task.name, runs.closed_at.is_(None))
+    if (found := connection.execute(same).first()) is not None:
+        return _row(found)
+    at = intent.at.timestamp()
+    connection.execute(
+        schema.runs.insert().values(
+            run_id=intent.run_id,
+            project=intent.project,
+            repo=str(intent.event.subject.repo),
+            subject=subject,
+            task=intent.task.name,
+            asked_by=intent.event.actor.login,
+            answer=intent.answer,
+            head=intent.head,
+            intent=codec.dump(Intent, intent),
+            phase="waiting",
+            created_at=at,
+            due_at=at,
+        )
+    )
+    return None
+
+
+def get(connection: sa.Connection, run_id: str) -> Row | None:
+    found = connection.execute(sa.select(*_ROW).where(runs.run_id == run_id)).first()
+    return _row(found) if found else None
+
+
+def intent(connection: sa.Connection, run_id: str) -> Intent | None:
+    text = connection.execute(sa.select(runs.intent).where(runs.run_id == run_id)).scalar()
+    return codec.load(Intent, text) if text else None
+
+
+def waiting(connection: sa.Connection) -> Sequence[Row]:
+    """The runs that wait for a slot, in the order they came."""
+    query = sa.select(*_ROW).where(runs.closed_at.is_(None), runs.phase == "waiting")
+    return [_row(row) for row in connection.execute(query.order_by(runs.created_at, runs.run_id))]
+
+
+def open_runs(connection: sa.Connection, *, subject: str | None = None) -> Sequence[Row]:
+    query = sa.select(*_ROW).where(runs.closed_at.is_(None))
+    if subject is not None:
+        query = query.where(runs.subject == subject)
+    return [_row(row) for row in connection.execute(query.order_by(runs.created_at, runs.run_id))]
+
+
+def recent(connection: sa.Connection, *, subject: str | None = None, limit: int = 50) -> Sequence[Row]:
+    """The newest runs, open or closed, newest first."""
+    query = sa.select(*_ROW)
+    if subject is not None:
+        query = query.where(runs.subject == subject)
+    return [_row(row) for row in connection.execute(query.order_by(runs.created_at.desc()).limit(limit))]
+
+
+def note(connection: sa.Connection, run_id: str, **values: object) -> None:
+    """Sets columns of one run."""
+    connection.execute(schema.runs.update().where(runs.run_id == run_id).values(**values))
+
+
+def ask_cancel(connection: sa.Connection, run_id: str, by: str) -> None:
+    """Marks the run for its end, once: the first to ask is the one that the report names."""
+    update = schema.runs.update().where(runs.run_id == run_id, runs.cancel.is_(None), runs.closed_at.is_(None))
+    connection.execute(update.values(cancel=by))
+
+
+def leased(connection: sa.Connection) -> Sequence[tuple[str, str, str, str]]:
+    """(slot, lease id, run id, repository) of every held slot."""
+    query = sa.select(leases.slot, leases.id, leases.run_id, leases.repo)
+    return [(slot, lease, run, repo) for slot, lease, run, repo in connection.execute(query)]
+
+
+def lease_of(connection: sa.Connection, run_id: str) -> Lease | None:
+    found = connection.execute(sa.select(leases.slot, leases.id).where(leases.run_id == run_id)).first()
+    return Lease(found[0], found[1]) if found else None
+
+
+def take_slot(connection: sa.Connection, lease: Lease, run_id: str, repo: str, at: float) -> None:
+    """Raises IntegrityError when the slot, or the run, already has a lease: a second holder is refused, not blocked."""
+    connection.execute(schema.leases.insert().values(slot=lease.slot, id=lease.id, run_id=run_id, repo=repo, at=at))
+
+
+def give_back(connection: sa.Connection, lease: Lease) -> bool:
+    """Frees the slot if it still is this lease's; a late release of an old lease frees nothing."""
+    done = connection.execute(schema.leases.delete().where(leases.slot == lease.slot, leases.id == lease.id))
+    return bool(done.rowcount)
