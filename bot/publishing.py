@@ -84,7 +84,7 @@ class RepositoryPublish(Settings):
     """`[publish]` of a repository's `.leadsman.toml`: what the server lets a repository say for itself."""
 
     branch: BranchName | None = Field(
-        default=None, description='branch of this repository\'s "shared" tasks, under leadsman/; default: the server\'s'
+        default=None, description="branch of this repository's \"shared\" tasks, under leadsman/; default: the server's"
     )
     never: Texts = Field(default=(), description="globs of branches that are protected here beside the server's own")
     mode: Literal["rebase", "merge"] | None = Field(default=None, description="rebase or merge; default: the server's")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from bot.settings import Settings
+from bot.settings import Settings, WebAddress
 
 _LISTEN = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9.-]+)):(?P<port>[0-9]{1,5})")
 
@@ -24,21 +23,6 @@ def address_of(listen: str) -> tuple[str, int]:
 def _checked_listen(listen: str) -> str:
     address_of(listen)
     return listen
-
-
-def web_address(url: str) -> str:
-    """The URL without a slash at its end. Raises `ValueError` for one that links can't be made from."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment or parts.username is not None or re.search(r"[\s\x00-\x1f]", url):
-        raise ValueError(f'must be an address like "https://leadsman.example.org", not "{url}"')
-    return url.rstrip("/")
-
-
-WebAddress = Annotated[str, AfterValidator(web_address)]
 
 
 class ServerSettings(Settings):

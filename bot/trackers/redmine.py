@@ -2,16 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from bot.serving import WebAddress
-from bot.settings import Settings
-from bot.tasks import Texts
+from bot.settings import EnvName, WebAddress
+from bot.settings import Settings as Table
 
-EnvName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Status = Annotated[str, Field(min_length=1)]
 
 
-class Settings_(Settings):
-    pass
+class Settings(Table):
+    """`[trackers.*]` with `kind = "redmine"`."""
+
+    kind: Literal["redmine"] = Field(description="redmine")
+    url: WebAddress = Field(description="address of the site, with its path where it has one")
+    api_key_env: EnvName | None = Field(default=None, description="environment variable with the bot user's API key")
+    api_key_file: str | None = Field(default=None, min_length=1, description="file with it; one of the two")
+    webhook_secret_env: Annotated[tuple[EnvName, ...], Field(strict=False)] = Field(
+        default=(), description="environment variables with the secrets that Redmine 7 and later signs with"
+    )
+    webhook_token_env: EnvName | None = Field(
+        default=None, description="environment variable with the token in the address that the older plugin posts to"
+    )
+    claim_enabled: bool = Field(default=False, description="may the bot claim tickets here")
+    claim_status: Status = Field(default="In Progress", description="status of a ticket while the bot holds it")
+    claimable_status: Status = Field(default="New", description="status of a ticket that may be claimed")
+    status_map: Mapping[Status, Status] = Field(
+        default={"In Progress": "Resolved"}, description="claim status -> status after a run that ended well"
+    )
+    poll_seconds: int = Field(default=30, ge=5, le=86_400, description="seconds between looks at what changed")
+    formatting: Literal["auto", "textile", "markdown"] = Field(
+        default="auto", description="how the site reads notes; auto = by its version and settings"
+    )
+    run_link_field: str | None = Field(default=None, min_length=1, description="custom field that gets the run's link")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.api_key_env is None) == (self.api_key_file is None):
+            raise ValueError("needs exactly one of api_key_env and api_key_file")
+        if self.claim_status == self.claimable_status:
+            raise ValueError(f'claim_status and claimable_status are both "{self.claim_status}"; they must differ')
+        if self.claim_enabled and self.claim_status not in self.status_map:
+            raise ValueError(f'status_map needs an entry for the claim status "{self.claim_status}"')
+        return self

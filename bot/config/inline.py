@@ -1,0 +1,61 @@
+"""Secrets that were written into a configuration file, which is no place for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bot.config.places import Path
+
+_HOLDS_SECRET = re.compile(r"(^|_)(token|secret|password|passwd|api_?key|access_key|private_key)s?$", re.IGNORECASE)
+_NAMES_SECRET = re.compile(r"_env$", re.IGNORECASE)
+_SECRET_FILE = re.compile(r"(token|secret|password|key)s?_file$", re.IGNORECASE)
+_TOKEN = re.compile(
+    r"(?:gh[opusr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|sk-[\w-]{20,}|xox[a-z]-[\w-]{10,}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----)"
+)
+_BARE_KEY = re.compile(r"[0-9a-f]{40,}", re.IGNORECASE)
+_URL_PASSWORD = re.compile(r"://[^/\s@:]*:[^/\s@]+@")
+
+
+def secrets_in(document: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """(place, what to do instead) of each value that is a secret, or stands where one would."""
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield from secrets_in(value, (*path, key))
+    elif isinstance(document, list):
+        for index, value in enumerate(document):
+            yield from secrets_in(value, (*path, index))
+    elif isinstance(document, str) and document:
+        what = _problem(path, document)
+        if what is not None:
+            yield path, what
+
+
+def secret_files_in(document: object, path: Path = ()) -> Iterator[Path]:
+    """The keys that name a file with a secret."""
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield from secret_files_in(value, (*path, key))
+    elif path and isinstance(document, str) and _SECRET_FILE.search(str(path[-1])):
+        yield path
+
+
+def _problem(path: Path, text: str) -> str | None:
+    key = next((step for step in reversed(path) if isinstance(step, str)), "")
+    if _HOLDS_SECRET.search(key) and len(path) > 1:
+        singular = key.removesuffix("s")
+        return (
+            "a secret is never written into this file; put it into an environment variable and name that one: "
+            f'{singular}_env = "LEADSMAN_{singular.upper()}"'
+        )
+    if _NAMES_SECRET.search(key) and (_TOKEN.search(text) or _BARE_KEY.fullmatch(text)):
+        return "holds the secret itself; it takes the NAME of the environment variable that holds it. Revoke this one"
+    if _TOKEN.search(text):
+        return "holds a secret, which is never written into this file. Revoke it, and pass the new one by environment"
+    if _URL_PASSWORD.search(text):
+        return (
+            "holds a password, which is never written into this file; leave it out of the address "
+            "(PostgreSQL takes it from PGPASSWORD or PGPASSFILE)"
+        )
+    return None

@@ -1,0 +1,75 @@
+"""What a repository says for itself: `.leadsman.toml` of its default branch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.config import checks
+from bot.config.loading import Config
+from bot.config.problems import Problem
+from bot.config.sheet import Sheet
+from bot.config.tables import REPOSITORY_TABLES
+from bot.publishing import PublishSettings, RepositoryPublish, within_server
+from bot.tasks import Rule, Task
+
+REPOSITORY_FILE = ".leadsman.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoFile:
+    """A repository's own tasks and rules, and how its commits are published."""
+
+    origin: str
+    """Where it was read, for reports: ".leadsman.toml at <sha> of main"."""
+    tasks: tuple[Task, ...]
+    rules: tuple[Rule, ...]
+    publish: PublishSettings
+    warnings: tuple[Problem, ...]
+    """Keys nobody knows, and tasks that the server's own ones outrank: told once, the rest counts."""
+
+
+def repository_file(data: bytes, origin: str, server: Config) -> RepoFile:
+    """Reads a repository's file within what the server allows.
+
+    Raises `ConfigErrors` for a wrong one: the caller keeps the last good one and says so.
+    """
+    sheet = Sheet(data, REPOSITORY_FILE, lenient=True)
+    sheet.only(REPOSITORY_TABLES)
+    checks.inline_secrets(sheet)
+    tasks = sheet.tables(Task, "task")
+    rules = sheet.tables(Rule, "rule")
+    own = checks.names_in(sheet.document)["task"]
+    served = {task.name for task in server.tasks}
+    for path, what in (
+        *checks.duplicates(own, "task"),
+        *checks.tasks(tasks, server.budget, server.secret_names),
+        *checks.rules(rules, [*own.values(), *served]),
+    ):
+        sheet.problem(path, what)
+    publish = _publish(sheet, server.publish)
+    _outranked(sheet, tasks, served)
+    sheet.finish()
+    return RepoFile(
+        origin=origin,
+        tasks=tuple(task for task in tasks.values() if task.name not in served),
+        rules=tuple(rules.values()),
+        publish=publish,
+        warnings=tuple(sheet.warnings),
+    )
+
+
+def _publish(sheet: Sheet, ours: PublishSettings) -> PublishSettings:
+    theirs = sheet.table(RepositoryPublish, ("publish",)) or RepositoryPublish()
+    try:
+        return within_server(ours, theirs)
+    except ValueError as problem:
+        sheet.problem(("publish", "branch"), str(problem))
+        return ours
+
+
+def _outranked(sheet: Sheet, tasks: dict[int, Task], served: set[str]) -> None:
+    for index, task in tasks.items():
+        if task.name in served:
+            sheet.warning(("task", index, "name"), f'the server has a task "{task.name}", and that one counts')
+        if task.projects != ("*",):
+            sheet.warning(("task", index, "projects"), "has no meaning here: a repository's task is its own alone")
