@@ -24,6 +24,7 @@ class Host:
     paused: bool = False
     load_p95: float | None = None
     cpus: int = 1
+    max_load_per_cpu: float = 2.0
     remaining_seconds: int | None = None
     run_limit: int = 0
     retrying: int = 0
@@ -58,9 +59,10 @@ def _bounds(host: Host) -> Refused | None:
         )
     if host.retry_cap is not None and host.retrying > host.retry_cap:
         return Refused("retry_pressure", f"{host.retrying} runs are being retried; at most {host.retry_cap} pass.")
-    if host.load_p95 is not None and host.load_p95 > 2 * host.cpus:
+    bound = host.max_load_per_cpu * host.cpus
+    if host.load_p95 is not None and host.load_p95 > bound:
         return Refused(
-            "host_overloaded", f"The load is {host.load_p95:.1f} on {host.cpus} CPUs; {2 * host.cpus} or less passes."
+            "host_overloaded", f"The load is {host.load_p95:.1f} on {host.cpus} CPUs; {bound:g} or less passes."
         )
     return None
 

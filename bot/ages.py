@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from bot import codec
 from bot.model import Claim, Held, Intent, Outcome, Run, Sha
 from bot.rundir import write_text
+
+
+Age = TypeVar("Age")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,38 +131,39 @@ class Ages:
             return None
         return codec.load_any(AGES[name], text)
 
+    def need(self, name: str, kind: type[Age]) -> Age:
+        """The age of that name, which must have come: the step that asks comes after the one that wrote it."""
+        value = self.read(name)
+        if not isinstance(value, kind):
+            raise codec.Unreadable(f"{self.path / name}.json is missing")
+        return value
+
     def write(self, name: str, value: object) -> None:
         write_text(self.path / f"{name}.json", codec.dump(AGES[name], value))
 
     def forget(self, name: str) -> None:
         (self.path / f"{name}.json").unlink(missing_ok=True)
 
+    def silence(self) -> None:
+        """From here on nothing is said of the run in public: its claim was taken away."""
+        (self.path / "silenced").touch()
+
+    @property
+    def silenced(self) -> bool:
+        return (self.path / "silenced").exists()
+
     @property
     def intent(self) -> Intent:
-        value: Intent = self.read("intent")
-        return value
+        return self.need("intent", Intent)
 
     @property
     def claim(self) -> Claim | None:
-        value: Claim | None = self.read("claim")
-        return value
+        return self.need("claim", Claim) if self.has("claim") else None
 
     @property
     def run(self) -> Run | None:
-        value: Run | None = self.read("run")
-        return value
-
-    @property
-    def sealed(self) -> Sealed | None:
-        value: Sealed | None = self.read("sealed")
-        return value
-
-    @property
-    def checked(self) -> Checked | None:
-        value: Checked | None = self.read("checked")
-        return value
+        return self.need("run", Run) if self.has("run") else None
 
     @property
     def ended(self) -> Ended | None:
-        value: Ended | None = self.read("ended")
-        return value
+        return self.need("ended", Ended) if self.has("ended") else None

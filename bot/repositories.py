@@ -10,9 +10,9 @@ from urllib.parse import quote
 from bot.errors import Unavailable
 from bot.forges import Forge
 from bot.model import Repo
-from gitops.credentials import Credential
+from gitops.credentials import Remote
 from gitops.git import GitError
-from gitops.mirror import Mirror
+from gitops.mirror import LockTimeout, Mirror
 
 
 class Repositories:
@@ -28,9 +28,11 @@ class Repositories:
     def mirror(self, repo: Repo) -> Mirror:
         """The mirror, made where it is missing. Raises `Unavailable`, `Gone` or `Forbidden`."""
         access = self.forge(repo).git(repo)
-        credential = Credential(access.url, access.username, access.token) if access.token else None
         # Percent-encoding keeps `/`, `..` and a leading `-` of a name from being read as anything but a name.
-        mirror = Mirror(self._root / repo.forge / f"{quote(repo.name, safe='')}.git", access.url, credential)
+        mirror = Mirror(
+            self._root / repo.forge / f"{quote(repo.name, safe='')}.git",
+            Remote(access.url, access.username, access.token),
+        )
         with git_trouble(f"The mirror of {repo} can't be made"):
             mirror.ensure()
         return mirror
@@ -41,7 +43,7 @@ def git_trouble(what: str) -> Iterator[None]:
     """Turns git's failure, and a disk's, into `Unavailable`: the step is tried again."""
     try:
         yield
-    except GitError as problem:
-        raise Unavailable(f"{what}: {problem.brief}") from problem
+    except (GitError, LockTimeout) as problem:
+        raise Unavailable(f"{what}: {problem}") from problem
     except OSError as problem:
         raise Unavailable(f"{what}: {problem.strerror or problem}") from problem

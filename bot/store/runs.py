@@ -146,3 +146,14 @@ def give_back(connection: sa.Connection, lease: Lease) -> bool:
     """Frees the slot if it still is this lease's; a late release of an old lease frees nothing."""
     done = connection.execute(schema.leases.delete().where(leases.slot == lease.slot, leases.id == lease.id))
     return bool(done.rowcount)
+
+
+def tries(connection: sa.Connection, run_id: str) -> int:
+    """How often the run's present step was put off."""
+    return connection.execute(sa.select(runs.tries).where(runs.run_id == run_id)).scalar() or 0
+
+
+def retrying(connection: sa.Connection) -> int:
+    """How many open runs had their step put off and wait to try it again."""
+    query = sa.select(sa.func.count()).where(runs.closed_at.is_(None), runs.tries > 0)
+    return connection.execute(query).scalar_one()

@@ -33,7 +33,7 @@ deliveries = sa.Table(
     sa.Column("ended_at", sa.Float),
     sa.Column("note", sa.Text, nullable=False, server_default=""),  # why ignored or failed
     sa.UniqueConstraint("source", "delivery"),
-    sa.Index("deliveries_state", "state", "due_at"),
+    sa.Index("deliveries_lane", "state", "lane", "id"),
 )
 
 commands = sa.Table(  # what was already obeyed: a second delivery of the same comment, or an edit, repeats nothing

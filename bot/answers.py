@@ -1,0 +1,248 @@
+"""The one comment that answers: written when something is asked, brought up to date until all of it has ended.
+
+What it is to say is worked out anew each time from what is now, so it may be asked for at any time; what was posted
+last is remembered by its digest, and our comment is found again by a hidden marker. It is edited, never doubled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+import sqlalchemy as sa
+
+from bot import codec, liveness, wording
+from bot.ages import Ages
+from bot.errors import Forbidden, Gone, Unavailable
+from bot.forges import Forge, Reaction
+from bot.journal import Journal
+from bot.masking import Masking
+from bot.model import Held, Intent, IssueRef, Published, PullRef, Unchanged
+from bot.rundir import RunDir
+from bot.store import runs, schema
+from bot.store.engine import Store
+
+TRIES = 60
+"""How often a comment is tried before it is given up; with the back-off that is about five hours."""
+
+BUDGET = 60_000
+"""Bytes of UTF-8 that a comment may have: under the 65,536 characters of the forges, however they count."""
+
+table = schema.answers.c
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A part of an answer that is said once. `well`: it is no refusal."""
+
+    markdown: str
+    well: bool
+    kind: Literal["text"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class OfRun:
+    """A part that follows a run to its end."""
+
+    run_id: str
+    kind: Literal["run"] = "run"
+
+
+Section = Text | OfRun
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A section as it reads now. `well` is None while it is not settled."""
+
+    markdown: str
+    well: bool | None
+    marker: str = ""
+
+
+def begin(
+    connection: sa.Connection,
+    key: str,
+    on: PullRef | IssueRef,
+    comment_id: str | None,
+    sections: Sequence[Section],
+    at: float,
+) -> None:
+    """Remembers what is to be answered, once: a key that is known keeps what it has."""
+    known = connection.execute(sa.select(table.key).where(table.key == key)).first()
+    if known is None:
+        connection.execute(
+            schema.answers.insert().values(
+                key=key,
+                subject=codec.dump(PullRef | IssueRef, on),
+                comment_id=comment_id,
+                sections=codec.dump(tuple[Section, ...], tuple(sections)),
+                due_at=at,
+                created_at=at,
+            )
+        )
+
+
+def due(connection: sa.Connection) -> list[str]:
+    """Keys of the answers that are not settled: not said, or not said to the end."""
+    return [key for (key,) in connection.execute(sa.select(table.key).where(table.due_at.is_not(None)))]
+
+
+class Answers:
+    """Brings comments up to date."""
+
+    def __init__(
+        self,
+        store: Store,
+        runs_dir: Path,
+        forges: Mapping[str, Forge],
+        journal: Journal,
+        masking: Masking,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._runs_dir = runs_dir
+        self._forges = forges
+        self._journal = journal
+        self._masking = masking
+        self._clock = clock
+
+    def settle(self, key: str) -> float | None:
+        """Says what there is to say now. Returns in how many seconds to try again, or None."""
+        with self._store.read() as connection:
+            row = connection.execute(sa.select(schema.answers).where(table.key == key)).first()
+        if row is None or row.due_at is None:
+            return None
+        on: PullRef | IssueRef = codec.load_any(PullRef | IssueRef, row.subject)
+        sections: tuple[Section, ...] = codec.load_any(tuple[Section, ...], row.sections)
+        parts = [self._part(section) for section in sections]
+        body = self._body(key, parts)
+        forge = self._forges[on.repo.forge]
+        try:
+            if (digest := hashlib.sha256(body.encode()).hexdigest()) != row.posted_digest:
+                self._say(forge, on, row, body, digest)
+            settled = all(part.well is not None for part in parts)
+            if settled:
+                well = all(part.well for part in parts)
+                self._react(forge, on, row, "rocket" if well else "confused")
+                self._set(key, due_at=None)
+        except (Gone, Forbidden) as problem:  # the thread, or our right to write in it, is gone: nobody to tell
+            self._journal.say("unanswered", answer=key, why=str(problem))
+            self._set(key, due_at=None)
+        except Unavailable as problem:
+            return self._put_off(key, row.tries, problem)
+        return None
+
+    def _part(self, section: Section) -> Part:
+        match section:
+            case Text(markdown, well):
+                return Part(markdown, well)
+            case OfRun(run_id):
+                return self._of_run(run_id)
+
+    def _of_run(self, run_id: str) -> Part:
+        ages = Ages(self._runs_dir / run_id)
+        with self._store.read() as connection:
+            row = runs.get(connection, run_id)
+            intent = runs.intent(connection, run_id)
+            queue = [waiting.run_id for waiting in runs.waiting(connection)]
+        if row is None or intent is None:
+            return Part(wording.unknown_run(run_id), well=False)
+        marker = f"<!-- leadsman run={run_id} head={intent.head} -->"
+        held: Held | None = ages.read("held")
+        if held is not None:
+            return Part(wording.held(held), well=False, marker=marker)
+        if ages.silenced:
+            return Part(wording.running(run_id, intent.task.name, _started(ages)), well=False, marker=marker)
+        if ages.has("report") and (ended := ages.ended) is not None:
+            well = isinstance(ended.outcome, Published | Unchanged)
+            report = RunDir(ages.path).report_md.read_text()
+            if row.outdated:
+                report = f"{wording.outdated(intent.head, row.outdated)}\n\n{report}"
+            return Part(report, well=well, marker=marker)
+        return Part(self._under_way(ages, row, intent, queue), well=None, marker=marker)
+
+    def _under_way(self, ages: Ages, row: runs.Row, intent: Intent, queue: list[str]) -> str:
+        if RunDir(ages.path).status.exists():
+            said = wording.running(row.run_id, intent.task.name, _started(ages))
+        else:
+            position = queue.index(row.run_id) + 1 if row.run_id in queue else 0
+            said = wording.waiting(row.run_id, intent.task.name, row.reason, position)
+        return f"{wording.outdated(intent.head, row.outdated)}\n\n{said}" if row.outdated else said
+
+    def _body(self, key: str, parts: Sequence[Part]) -> str:
+        markers = "\n".join([_marker(key), *(part.marker for part in parts if part.marker)])
+        share = (BUDGET - len(markers.encode())) // max(1, len(parts)) - 200
+        said = "\n\n---\n\n".join(shortened(self._masking(part.markdown), share) for part in parts)
+        return f"{markers}\n{said}"
+
+    def _say(
+        self, forge: Forge, on: PullRef | IssueRef, row: sa.Row[tuple[object, ...]], body: str, digest: str
+    ) -> None:
+        ours = row.posted_id
+        if ours is None and row.tries > 0:  # an earlier try may have been heard before it was remembered
+            ours = self._found(forge, on, row.key, row.created_at)
+        if ours is not None:
+            try:
+                forge.edit(on, ours, body)
+            except Gone:
+                ours = None  # somebody removed it: it is said again
+        if ours is None:
+            self._set(row.key, tries=row.tries + 1)
+            ours = forge.post(on, body)
+        self._set(row.key, posted_id=ours, posted_digest=digest, tries=0)
+        self._journal.say("answered", answer=row.key, comment=ours, on=str(on))
+
+    def _found(self, forge: Forge, on: PullRef | IssueRef, key: str, created_at: float) -> str | None:
+        me = forge.me()
+        since = datetime.fromtimestamp(created_at, UTC) - timedelta(minutes=10)
+        for comment in forge.comments(on, since=since):
+            if comment.author.id == me.id and comment.body.startswith(_marker(key)):
+                return comment.id
+        return None
+
+    def _react(self, forge: Forge, on: PullRef | IssueRef, row: sa.Row[tuple[object, ...]], reaction: Reaction) -> None:
+        """A reaction never fails a command: what can't be set is left out."""
+        if row.comment_id is None or row.reaction == reaction:
+            return
+        try:
+            forge.react(on, row.comment_id, reaction)
+        except (Gone, Forbidden, Unavailable) as problem:
+            self._journal.say("no_reaction", answer=row.key, reaction=reaction, why=str(problem))
+        self._set(row.key, reaction=reaction)
+
+    def _set(self, key: str, **values: object) -> None:
+        with self._store.write() as connection:
+            connection.execute(schema.answers.update().where(table.key == key).values(**values))
+
+    def _put_off(self, key: str, tries: int, problem: Unavailable) -> float | None:
+        if tries >= TRIES:
+            self._journal.say("unanswered", answer=key, why=str(problem))
+            self._set(key, due_at=None)
+            return None
+        self._set(key, tries=tries + 1)
+        self._journal.say("answer_put_off", answer=key, tries=tries + 1, why=str(problem))
+        if problem.retry_at is not None:
+            return max(1.0, problem.retry_at.timestamp() - self._clock())
+        return min(300.0, 2.0 ** min(tries + 1, 9))
+
+
+def _marker(key: str) -> str:
+    return f"<!-- leadsman answer={key} -->"
+
+
+def _started(ages: Ages) -> str:
+    return str(liveness.reading(ages.path).get("started") or "")
+
+
+def shortened(text: str, most: int) -> str:
+    """`text` in at most `most` bytes of UTF-8, whole lines, with a closing word where something was left out."""
+    raw = text.encode()
+    if len(raw) <= most:
+        return text
+    kept = raw[: max(0, most - 100)].decode(errors="ignore").rsplit("\n", 1)[0]
+    return f"{kept}\n\n{wording.left_out(len(raw) - len(kept.encode()))}"

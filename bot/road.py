@@ -1,0 +1,408 @@
+"""The road of a run, from an accepted intent to nothing left to do.
+
+`advance` looks at what is, does the next idempotent thing, records it as a file in the run's directory, and goes on. It
+can be called at any time, twice, by a restarted server, and ends at the same place. Which files there are says which
+step is next (`next_step`); nothing is kept in memory.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from bot import liveness
+from bot.ages import Ages, Checked, Closed, Ended, Sealed, Step
+from bot.claims import Claims
+from bot.dispatch import Hint, Hints
+from bot.errors import Unavailable
+from bot.journal import Journal
+from bot.landing import Landing, Moved
+from bot.launchers import start
+from bot.model import (
+    Blocked,
+    Cancelled,
+    Claim,
+    Failed,
+    Held,
+    Intent,
+    Lost,
+    Outcome,
+    Published,
+    Run,
+    Sha,
+    Unchanged,
+)
+from bot.repositories import Repositories, git_trouble
+from bot.rundir import RunDir
+from bot.store import runs
+from bot.store.engine import Store
+from bot.verification import Running, Verification
+from bot.worksite import Worksite, trailers
+from gitops import evidence
+from gitops.git import Identity
+
+START_TRIES = 6
+"""How often a run's start is tried while the outside does not answer, before it is given up (about two minutes)."""
+
+END_TRIES = 40
+"""How often its end is tried: the work is done and worth waiting for (about three hours)."""
+
+
+class Observer(Protocol):
+    """Told of every step, before and after: the timeline, and whoever wants to look."""
+
+    def __call__(self, run_id: str, step: Step, *, ended: bool) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to do now: the kernel, another run's end or a timer calls again (`seconds`, None = no timer)."""
+
+    seconds: float | None = None
+
+
+def next_step(has: Callable[[str], bool], *, started: bool, lease: bool) -> Step | None:
+    """Which step is next, from which ages there are. None: nothing is left to do."""
+    if has("closed"):
+        return None
+    if has("held"):
+        return "give_back" if lease else "close"
+    if has("ended"):
+        return _after_the_end(has, lease=lease)
+    if not has("claim"):
+        return "claim"
+    if not has("run"):
+        return "prepare"
+    if not started:
+        return "start"
+    if not has("sealed"):
+        return "follow"
+    return "publish" if has("checked") else "check"
+
+
+def _after_the_end(has: Callable[[str], bool], *, lease: bool) -> Step:
+    if lease:
+        return "give_back"
+    return "close" if has("report") else "report"
+
+
+class Road:
+    """Advances runs."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        runs_dir: Path,
+        repositories: Repositories,
+        claims: Claims,
+        worksite: Worksite,
+        verification: Verification,
+        landing: Landing,
+        identity: Identity,
+        journal: Journal,
+        hints: Hints,
+        watch: Callable[[str, Path], None],
+        write_report: Callable[[Ages], None],
+        observe: Observer,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._runs_dir = runs_dir
+        self._repositories = repositories
+        self._claims = claims
+        self._worksite = worksite
+        self._verification = verification
+        self._landing = landing
+        self._identity = identity
+        self._journal = journal
+        self._hints = hints
+        self._watch = watch
+        self._write_report = write_report
+        self._observe = observe
+        self._clock = clock
+        self._steps: Mapping[Step, Callable[[Ages], Wait | None]] = {
+            "claim": self._claim,
+            "prepare": self._prepare,
+            "start": self._start,
+            "follow": self._follow,
+            "check": self._check,
+            "publish": self._publish,
+            "give_back": self._give_back,
+            "report": self._report,
+            "close": self._close,
+        }
+
+    def advance(self, run_id: str) -> float | None:
+        """Takes the run as far as it goes now. Returns in how many seconds to look again, or None."""
+        with self._alone(run_id) as mine:
+            if not mine:
+                return 1.0
+            ages = self._ages(run_id)
+            if ages is None:
+                return None
+            try:
+                return self._walk(run_id, ages)
+            except (Unavailable, OSError) as problem:
+                return self._put_off(run_id, ages, problem)
+
+    def _walk(self, run_id: str, ages: Ages) -> float | None:
+        while True:
+            lease = self._lease(run_id)
+            step = next_step(ages.has, started=RunDir(ages.path).status.exists(), lease=lease is not None)
+            if step is None:
+                return None
+            if step == "claim" and lease is None and not self._cancelled(ages):
+                return None  # it waits for a slot; the next one that is given back is offered to it
+            self._observe(run_id, step, ended=False)
+            wait = self._steps[step](ages)
+            if wait is not None:
+                return wait.seconds
+            self._observe(run_id, step, ended=True)
+            self._note(run_id, phase=step, tries=0)
+
+    @contextmanager
+    def _alone(self, run_id: str) -> Iterator[bool]:
+        folder = self._runs_dir / run_id
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(folder / "advance.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+        finally:
+            os.close(handle)
+
+    def _ages(self, run_id: str) -> Ages | None:
+        """The run's files; its intent is written from the index where a crash came before it."""
+        ages = Ages(self._runs_dir / run_id)
+        if not ages.has("intent"):
+            with self._store.read() as connection:
+                intent = runs.intent(connection, run_id)
+            if intent is None:
+                return None
+            ages.write("intent", intent)
+        return ages
+
+    def _lease(self, run_id: str) -> runs.Lease | None:
+        with self._store.read() as connection:
+            return runs.lease_of(connection, run_id)
+
+    def _note(self, run_id: str, **values: object) -> None:
+        with self._store.write() as connection:
+            runs.note(connection, run_id, **values)
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock(), UTC)
+
+    def _cancelled(self, ages: Ages) -> str | None:
+        """Who asked for the run's end: in its directory (the command line), or in the index (a comment)."""
+        if (by := liveness.cancel_asked(ages.path)) is not None:
+            return by
+        with self._store.read() as connection:
+            row = runs.get(connection, ages.path.name)
+        return row.cancel if row else None
+
+    # ── before the command ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _claim(self, ages: Ages) -> Wait | None:
+        if (by := self._cancelled(ages)) is not None:
+            return self._end(ages, Cancelled(by))
+        intent = ages.intent
+        lease = self._lease(intent.run_id)
+        if lease is None:
+            return Wait()
+        match self._claims.take(intent, lease):
+            case Claim() as claim:
+                ages.write("claim", claim)
+            case Held() as held:
+                ages.write("held", held)
+        self._hints.put(Hint("answer", intent.answer))
+        return None
+
+    def _prepare(self, ages: Ages) -> Wait | None:
+        if (by := self._cancelled(ages)) is not None:
+            return self._end(ages, Cancelled(by))
+        match self._worksite.prepare(ages.need("claim", Claim), ages.path):
+            case Run() as run:
+                ages.write("run", run)
+            case Failed() as failed:
+                return self._end(ages, failed)
+        return None
+
+    def _start(self, ages: Ages) -> Wait | None:
+        if (by := self._cancelled(ages)) is not None:
+            return self._end(ages, Cancelled(by))
+        # Two starts of one run can't be: the supervisor takes the run's lock first, and leaves where it was taken.
+        start(ages.path, "setsid")
+        self._hints.put(Hint("answer", ages.intent.answer))
+        return None
+
+    # ── while it runs, and after ─────────────────────────────────────────────────────────────────────────────────
+
+    def _follow(self, ages: Ages) -> Wait | None:
+        if (by := self._cancelled(ages)) is not None:
+            liveness.request_cancel(ages.path, by)
+        status = liveness.reading(ages.path)
+        if status.get("supervisor") == "gone":
+            liveness.end(ages.path)
+            status = liveness.reading(ages.path)
+        run = ages.need("run", Run)
+        reason = str(status.get("stop_reason") or "")
+        match status["state"]:
+            case "done":
+                return self._seal(ages, run)
+            case "failed":
+                return self._end(ages, Failed("command", _why_failed(status)))
+            case "cancelled":
+                return self._end(ages, Cancelled(self._cancelled(ages) or reason or "a signal"))
+            case "lost":
+                return self._end(ages, Lost(str(status.get("error") or "ended without reporting")))
+            case _:
+                self._watch(run.id, ages.path)
+                return Wait()
+
+    def _seal(self, ages: Ages, run: Run) -> Wait | None:
+        message = _commit_message(run)
+        mirror = self._repositories.mirror(run.intent.event.subject.repo)
+        with git_trouble("What the command left can't be collected"):
+            sealed = evidence.seal(mirror, run.worktree, base=run.intent.head, identity=self._identity, message=message)
+        ages.write(
+            "sealed",
+            Sealed(
+                tip=Sha(sealed.tip),
+                commits=sealed.commits,
+                leftovers_committed=sealed.committed_leftovers,
+                descends=sealed.descends,
+                skipped=tuple(sealed.skipped),
+            ),
+        )
+        return None
+
+    def _check(self, ages: Ages) -> Wait | None:
+        run, sealed = ages.need("run", Run), ages.need("sealed", Sealed)
+        if (by := self._cancelled(ages)) is not None:
+            self._end_checks(ages)
+            return self._end(ages, Cancelled(by))
+        try:
+            checked = self._verification.check(run, sealed)
+        except Running as running:
+            self._watch(run.id, running.where)
+            return Wait()
+        ages.write("checked", checked)
+        return None
+
+    def _end_checks(self, ages: Ages) -> None:
+        for folder in sorted((ages.path / "checks").glob("*")):
+            liveness.end(folder)
+
+    def _publish(self, ages: Ages) -> Wait | None:
+        run, sealed, checked = ages.need("run", Run), ages.need("sealed", Sealed), ages.need("checked", Checked)
+        if sealed.tip != run.intent.head and not checked.holds:
+            return self._end(ages, Failed("verify", _why_not_green(checked)))
+        match self._landing.land(run, sealed):
+            case Moved(moved):
+                ages.forget("checked")
+                ages.write("sealed", moved)
+                return Wait(random.uniform(0, 0.2 * len(moved.incorporated)))  # noqa: S311  # spreads writers, no secret
+            case Published() | Unchanged() | Failed() | Blocked() | Cancelled() | Lost() as outcome:
+                return self._end(ages, outcome)
+
+    def _end(self, ages: Ages, outcome: Outcome) -> Wait | None:
+        ages.write("ended", Ended(outcome, self._now()))
+        self._journal.say("ended", run=ages.path.name, outcome=outcome.kind)
+        return None
+
+    def _give_back(self, ages: Ages) -> Wait | None:
+        ended, run = ages.ended, ages.run
+        if run is not None:
+            well = ended is not None and isinstance(ended.outcome, Published | Unchanged)
+            liveness.end(ages.path)
+            self._verification.clean_up(run)
+            self._worksite.give_back(run, keep_patch=not well)
+        lease = self._lease(ages.path.name)
+        if lease is not None:
+            with self._store.write() as connection:
+                runs.give_back(connection, lease)
+        self._hints.put(Hint("waiting"))
+        return None
+
+    def _report(self, ages: Ages) -> Wait | None:
+        claim = ages.claim
+        if claim is not None and not self._claims.ours(claim):
+            ages.silence()  # swept meanwhile: the report is kept here, and nothing is said of it
+        self._write_report(ages)
+        self._hints.put(Hint("answer", ages.intent.answer))
+        return None
+
+    def _close(self, ages: Ages) -> Wait | None:
+        if (claim := ages.claim) is not None:
+            self._claims.release(claim, _why_released(ages))
+        at = self._now()
+        ages.write("closed", Closed(at))
+        self._note(ages.path.name, closed_at=at.timestamp(), reason=_why_released(ages))
+        self._hints.put(Hint("answer", ages.intent.answer))
+        return None
+
+    # ── when the outside does not answer ─────────────────────────────────────────────────────────────────────────
+
+    def _put_off(self, run_id: str, ages: Ages, problem: Exception) -> float:
+        with self._store.read() as connection:
+            tries = runs.tries(connection, run_id) + 1
+        self._note(run_id, tries=tries, reason=str(problem)[:500])
+        self._journal.say("put_off", run=run_id, tries=tries, why=str(problem))
+        before = not ages.has("sealed")
+        if tries >= (START_TRIES if before else END_TRIES) and not ages.has("ended"):
+            stage = "start" if before else "publish"
+            self._end(ages, Failed(stage, f"{problem} (tried {tries} times)"))
+            return 0.0
+        at = problem.retry_at if isinstance(problem, Unavailable) else None
+        if at is not None:
+            return max(1.0, at.timestamp() - self._clock())
+        return min(300.0, 2.0**tries)
+
+
+def _why_failed(status: Mapping[str, object]) -> str:
+    if status.get("error"):
+        return str(status["error"])
+    match status.get("stop_reason"):
+        case "time_limit":
+            return "It did not end within its time limit."
+        case "silent":
+            return "It said no word within its first 120 seconds, though its task declares `speaks`."
+        case str(reason) if reason:
+            return f"It was stopped: {reason}."
+    if status.get("signal"):
+        return f"It was ended by signal {status['signal']}."
+    if status.get("exit_code"):
+        return f"It ended with exit code {status['exit_code']}."
+    return "Its last word was `failed`."
+
+
+def _why_not_green(checked: Checked) -> str:
+    bad = [verdict for verdict in checked.verdicts if not verdict.holds]
+    if bad:
+        return f"The check {' '.join(bad[0].argv)} does not hold, so nothing was published."
+    return f"The check {checked.not_run[0].what} did not run: {checked.not_run[0].why}. Nothing was published."
+
+
+def _why_released(ages: Ages) -> str:
+    if ages.has("held"):
+        return "held by another run"
+    ended = ages.ended
+    return ended.outcome.kind if ended else "unknown"
+
+
+def _commit_message(run: Run) -> str:
+    intent: Intent = run.intent
+    lines = "\n".join(f"{key}: {' '.join(value.split())}" for key, value in trailers(run).items())
+    return f"{intent.task.name}: what the run left uncommitted\n\n{lines}\n"

@@ -1,0 +1,178 @@
+"""Judges the exact commit that is to be published, on a clean checkout of it, never in the worker's tree.
+
+Each try of a check is supervised like the run itself, in a folder of its own, so it outlives the server and is never doubled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bot import liveness
+from bot.ages import Checked, NotRun, Ran, Sealed, Verdict
+from bot.launchers import start
+from bot.model import Intent, Run
+from bot.passes import wrapped
+from bot.repositories import Repositories, git_trouble
+from bot.rundir import RunDir, read_json, write_json
+from bot.tasks import Check
+from bot.worksite import base_environment, supervised
+from gitops import evidence, worktree
+from gitops.mirror import Mirror
+
+
+class Running(Exception):
+    """A try goes on in this folder: come back when it has ended."""
+
+    def __init__(self, where: Path) -> None:
+        super().__init__(str(where))
+        self.where = where
+
+
+class Verification:
+    """Runs the checks of a task, one after the other."""
+
+    def __init__(self, repositories: Repositories, checkouts: Path, environ: Mapping[str, str]) -> None:
+        self._repositories = repositories
+        self._checkouts = checkouts
+        self._environ = environ
+
+    def check(self, run: Run, sealed: Sealed) -> Checked:
+        """What the checks say of `sealed.tip`. Raises `Running` while one goes on; called again it takes up there."""
+        intent = run.intent
+        mirror = self._repositories.mirror(intent.event.subject.repo)
+        verdicts: list[Verdict] = []
+        not_run: list[NotRun] = []
+        if sealed.tip == intent.head:
+            unchanged = tuple(NotRun(_name(check), "nothing changed") for check in intent.task.verify)
+            return Checked(tip=sealed.tip, verdicts=(), not_run=unchanged)
+        for number, check in enumerate(intent.task.verify, 1):
+            if not_run or (verdicts and not verdicts[-1].holds):
+                not_run.append(NotRun(_name(check), "an earlier check did not hold"))
+                continue
+            verdict = self._judge(run, sealed, mirror, number, check)
+            if isinstance(verdict, NotRun):
+                not_run.append(verdict)
+            else:
+                verdicts.append(verdict)
+        return Checked(tip=sealed.tip, verdicts=tuple(verdicts), not_run=tuple(not_run))
+
+    def clean_up(self, run: Run) -> None:
+        """Removes the checkouts."""
+        mirror = self._repositories.mirror(run.intent.event.subject.repo)
+        folder = self._checkouts / run.id
+        with git_trouble("The checkouts can't be removed"):
+            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                worktree.drop(mirror, path)
+            if folder.is_dir():
+                folder.rmdir()
+
+    def _judge(self, run: Run, sealed: Sealed, mirror: Mirror, number: int, check: Check) -> Verdict | NotRun:
+        at_base = None
+        if check.red_at_base:
+            changed = self._changed(mirror, run, sealed, check)
+            if not changed:
+                return NotRun(_name(check), f"no changed file matches {', '.join(check.red_at_base)}")
+            at_base = self._try(
+                run, check, f"{number}-base-{sealed.tip[:12]}", lambda: self._at_base(run, sealed, changed)
+            )
+        tries: list[Ran] = []
+        for attempt in range(1, check.repeat + 1):
+            name = f"{number}-{attempt}-{sealed.tip[:12]}"
+            tries.append(self._try(run, check, name, lambda: self._at_tip(run, sealed)))
+        return Verdict(argv=check.run, tries=tuple(tries), at_base=at_base, wanted_red=bool(check.red_at_base))
+
+    def _changed(self, mirror: Mirror, run: Run, sealed: Sealed, check: Check) -> tuple[str, ...]:
+        with git_trouble("The changed files can't be listed"):
+            figures = evidence.figures(mirror, run.intent.head, sealed.tip)
+        return tuple(f.path for f in figures.files if any(matches(f.path, glob) for glob in check.red_at_base))
+
+    def _at_tip(self, run: Run, sealed: Sealed) -> Path:
+        mirror = self._repositories.mirror(run.intent.event.subject.repo)
+        path = self._checkouts / run.id / f"tip-{sealed.tip[:12]}"
+        with git_trouble("The commit can't be checked out"):
+            worktree.checkout(mirror, path, sealed.tip)
+        return path
+
+    def _at_base(self, run: Run, sealed: Sealed, changed: tuple[str, ...]) -> Path:
+        mirror = self._repositories.mirror(run.intent.event.subject.repo)
+        path = self._checkouts / run.id / f"base-{sealed.tip[:12]}"
+        with git_trouble("The base can't be checked out"):
+            worktree.checkout(mirror, path, run.intent.head)
+            worktree.put_files(mirror, path, sealed.tip, changed)
+        return path
+
+    def _try(self, run: Run, check: Check, name: str, place: Callable[[], Path]) -> Ran:
+        folder = run.run_dir / "checks" / name
+        if not RunDir(folder).status.exists():
+            self._start(run, check, folder, place())
+        status = liveness.reading(folder)
+        if status["state"] in ("created", "running", "blocked"):
+            raise Running(folder)
+        return ran_of(run.run_dir, folder, _name(check))
+
+    def _start(self, run: Run, check: Check, folder: Path, where: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        intent: Intent = run.intent
+        run_id = f"{intent.run_id}.{folder.name}"
+        environment = {**base_environment(intent.task, self._environ, folder), "LEADSMAN_RUN_ID": run_id}
+        argv, extra = wrapped(check.run, check.passes, label=f"{intent.task.name} {intent.run_id}", note=folder)
+        seconds = check.timeout or intent.limit.seconds
+        spec = supervised(run_id, intent.task.name, argv, where, environment, seconds=seconds)
+        write_json(RunDir(folder).spec, {**spec, **extra})
+        start(folder, "setsid")
+
+
+def ran_of(run_dir: Path, folder: Path, what: str) -> Ran:
+    """What a supervised folder says of the command that ran in it."""
+    status: dict[str, Any] = read_json(RunDir(folder).status) or {}
+    spec: dict[str, Any] = read_json(RunDir(folder).spec) or {}
+    log = RunDir(folder).worker_log
+    size, digest = digest_of(log)
+    return Ran(
+        what=what,
+        argv=tuple(spec.get("command") or spec.get("argv") or ()),
+        exit_code=status.get("exit_code"),
+        signal=status.get("signal"),
+        seconds=round(max(0.0, float(status.get("seconds") or 0.0)), 3),
+        waited=status.get("waited"),
+        stop_reason=str(status.get("stop_reason") or ""),
+        log=str(log.relative_to(run_dir)),
+        log_bytes=size,
+        log_sha256=digest,
+    )
+
+
+def digest_of(path: Path) -> tuple[int, str]:
+    """Size and SHA-256 of a file, read in pieces; an absent one is empty."""
+    total = hashlib.sha256()
+    size = 0
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                total.update(piece)
+                size += len(piece)
+    except FileNotFoundError:
+        pass
+    return size, total.hexdigest()
+
+
+def matches(path: str, glob: str) -> bool:
+    """Whether a path matches a glob in which `**` spans folders and `*` does not."""
+    return _segments(path.split("/"), glob.split("/"))
+
+
+def _segments(path: list[str], glob: list[str]) -> bool:
+    import fnmatch
+
+    if not glob:
+        return not path
+    if glob[0] == "**":
+        return any(_segments(path[n:], glob[1:]) for n in range(len(path) + 1))
+    return bool(path) and fnmatch.fnmatchcase(path[0], glob[0]) and _segments(path[1:], glob[1:])
+
+
+def _name(check: Check) -> str:
+    return " ".join(check.run)

@@ -1,0 +1,188 @@
+"""Where a run works: a fresh worktree at the pinned commit, an environment built from nothing, a spec to start from."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bot.errors import Gone
+from bot.forges import Forge
+from bot.model import BranchRef, Claim, Failed, Intent, IssueRef, PullRef, Run
+from bot.repositories import Repositories, git_trouble
+from bot.rundir import RunDir, write_json
+from bot.tasks import Task
+from gitops import hooks, worktree
+from gitops.git import Identity
+from gitops.mirror import Mirror
+
+TICKET_CHARACTERS = 20_000
+"""How much of a title or a text reaches a run."""
+
+
+class Worksite:
+    """Prepares and gives back the place of a run."""
+
+    def __init__(
+        self,
+        repositories: Repositories,
+        worktrees: Path,
+        identity: Identity,
+        *,
+        environ: Mapping[str, str],
+        clock: Callable[[], float],
+    ) -> None:
+        self._repositories = repositories
+        self._worktrees = worktrees
+        self._identity = identity
+        self._environ = environ
+        self._clock = clock
+
+    def path(self, run_id: str) -> Path:
+        return self._worktrees / run_id
+
+    def prepare(self, claim: Claim, run_dir: Path) -> Run | Failed:
+        """Makes the worktree and writes the supervisor's spec; repeated after a crash it ends at the same place.
+
+        `Failed` where the commit can't be had any more; raises `Unavailable` where the remote did not answer.
+        """
+        intent = claim.intent
+        repo = intent.event.subject.repo
+        mirror = self._repositories.mirror(repo)
+        if not self._fetched(mirror, intent):
+            why = f"{intent.head} is in {repo.name} no more: a force push took it away. Ask again for the new head."
+            return Failed("fetch", why)
+        branch = f"leadsman/{intent.run_id}"
+        path = self.path(intent.run_id)
+        with git_trouble("The worktree can't be made"):
+            worktree.add(mirror, path, branch=branch, sha=intent.head)
+        at = datetime.fromtimestamp(self._clock(), UTC)
+        run = Run(claim=claim, branch=branch, worktree=path, run_dir=run_dir, at=at)
+        self._write_ticket(run)
+        self._write_spec(run)
+        return run
+
+    def _fetched(self, mirror: Mirror, intent: Intent) -> bool:
+        if mirror.has(intent.head):
+            return True
+        extra = []
+        if isinstance(subject := intent.event.subject, PullRef):
+            extra.append(f"+refs/pull/{subject.number}/head:refs/leadsman/pull/{subject.number}")
+        with git_trouble(f"{intent.event.subject.repo} can't be fetched"):
+            mirror.refresh(*extra)
+            return mirror.has(intent.head) or mirror.fetch_commit(intent.head)
+
+    def _write_spec(self, run: Run) -> None:
+        intent = run.intent
+        (run.run_dir / "hooks").mkdir(exist_ok=True)
+        hooks.write(run.run_dir / "hooks", trailers(run))
+        environment = {
+            **base_environment(intent.task, self._environ, run.run_dir),
+            **hooks.run_environment(run.run_dir / "hooks", self._identity),
+            "LEADSMAN_RUN_ID": intent.run_id,
+            "LEADSMAN_RUN_DIR": str(run.run_dir),
+            "LEADSMAN_STATUS_LOG": str(RunDir(run.run_dir).status_log),
+            "LEADSMAN_REPORT": str(run.run_dir / "worker-report.md"),
+            "LEADSMAN_TICKET": str(run.run_dir / "ticket.json"),
+            "LEADSMAN_BASE": intent.head,
+            "LEADSMAN_BRANCH": run.branch,
+            "LEADSMAN_MAX_TURNS": str(intent.limit.turns),
+            "LEADSMAN_DEADLINE": str(int(run.at.timestamp()) + intent.limit.seconds),
+        }
+        spec = supervised(
+            intent.run_id,
+            intent.task.name,
+            (*intent.task.run, *intent.args),
+            run.worktree,
+            environment,
+            seconds=intent.limit.seconds,
+            speaks=intent.task.speaks,
+        )
+        write_json(RunDir(run.run_dir).spec, spec)
+
+    def _write_ticket(self, run: Run) -> None:
+        subject = run.intent.event.subject
+        forge = self._repositories.forge(subject.repo)
+        ticket = {"subject": str(subject), "repository": subject.repo.name, "task": run.intent.task.name}
+        ticket |= {key: clean(text) for key, text in _texts(forge, subject).items()}
+        write_json(run.run_dir / "ticket.json", ticket)
+
+    def give_back(self, run: Run, *, keep_patch: bool) -> None:
+        """Removes the worktree; commits that are nowhere else stay under `refs/leadsman/recover/<run_id>`.
+
+        `keep_patch`: what was not committed is kept as `changes.patch` in the run's directory.
+        """
+        mirror = self._repositories.mirror(run.intent.event.subject.repo)
+        patch = RunDir(run.run_dir).changes_patch if keep_patch else None
+        with git_trouble("The worktree can't be given back"):
+            worktree.drop(mirror, run.worktree, recover=f"refs/leadsman/recover/{run.id}", patch=patch)
+
+
+def supervised(
+    run_id: str,
+    task: str,
+    argv: tuple[str, ...],
+    cwd: Path,
+    environment: Mapping[str, str],
+    *,
+    seconds: int | None,
+    speaks: bool = False,
+) -> dict[str, object]:
+    """The spec that the supervisor starts from."""
+    return {
+        "run_id": run_id,
+        "task": task,
+        "argv": list(argv),
+        "cwd": str(cwd),
+        "env": dict(environment),
+        "time_limit": seconds,
+        "speaks": speaks,
+        "driver": "setsid",
+    }
+
+
+def base_environment(task: Task, environ: Mapping[str, str], run_dir: Path) -> dict[str, str]:
+    """PATH, a home and a temporary folder of the run's own, and the variables that the task names; nothing else."""
+    home, temporary = run_dir / "home", run_dir / "tmp"
+    home.mkdir(mode=0o700, exist_ok=True)
+    temporary.mkdir(mode=0o700, exist_ok=True)
+    named = {name: environ[name] for name in task.env if name in environ}
+    return {
+        "PATH": environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        "LANG": "C.UTF-8",
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        **named,
+    }
+
+
+def trailers(run: Run) -> dict[str, str]:
+    """What the run's commits say of where they come from."""
+    return {
+        "Leadsman-Run": run.id,
+        "Leadsman-Task": run.intent.task.name,
+        "Claim-Id": run.claim.oid,
+        "Requested-by": run.intent.event.actor.login,
+    }
+
+
+def clean(text: str) -> str:
+    """`text` without control and bidirectional characters (line breaks and tabs stay), capped."""
+    kept = (c for c in text[:TICKET_CHARACTERS] if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs"})
+    return "".join(kept)
+
+
+def _texts(forge: Forge, subject: PullRef | IssueRef | BranchRef) -> dict[str, str]:
+    try:
+        match subject:
+            case PullRef():
+                pull = forge.pull(subject)
+                return {"title": pull.title, "author": pull.author.login, "head": pull.head_ref, "base": pull.base_ref}
+            case IssueRef():
+                issue = forge.issue(subject)
+                return {"title": issue.title, "text": issue.body, "author": issue.author.login}
+            case BranchRef():
+                return {"ref": subject.ref}
+    except Gone:
+        return {}
