@@ -1,0 +1,53 @@
+"""Admission is a pure decision: which number blocks, and what would pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.admission import Host, admit
+from bot.model import Refused
+
+FREE = Host(slots=("wt-1", "wt-2", "wt-3", "wt-4"), taken={}, live=0, cap=4)
+
+
+def test_the_first_free_slot_in_order_is_taken() -> None:
+    assert admit(replace(FREE, taken={"wt-1": "f:a/a", "wt-3": "f:c/c"}, live=2), "f:b/b") == "wt-2"
+
+
+@pytest.mark.parametrize(
+    ("host", "reason", "what_would_pass"),
+    [
+        (replace(FREE, live=None), "registry_unreadable", "`leadsman doctor --repair`"),
+        (replace(FREE, paused=True), "paused", "`leadsman unpause`"),
+        (replace(FREE, live=4), "crew_cap_reached", "4 runs are live and the cap is 4"),
+        (replace(FREE, slots=("wt-1",), taken={"wt-1": "f:a/a"}, live=1), "no_free_slot", "All 1 slots are held"),
+        (replace(FREE, taken={"wt-1": "f:b/b"}, live=1), "repo_busy", "1 of at most 1 runs"),
+        (replace(FREE, remaining_seconds=3629, run_limit=900), "insufficient_cycle_time", "4 x 900 s + 30 s = 3630 s"),
+        (replace(FREE, load_p95=4.1, cpus=2), "host_overloaded", "4 or less passes"),
+        (replace(FREE, retrying=3, retry_cap=2), "retry_pressure", "at most 2 pass"),
+    ],
+)
+def test_a_refusal_names_the_number_that_blocks_and_what_would_pass(
+    host: Host, reason: str, what_would_pass: str
+) -> None:
+    refusal = admit(host, "f:b/b")
+    assert isinstance(refusal, Refused)
+    assert reason == refusal.reason
+    assert what_would_pass in refusal.what_would_pass
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        replace(FREE, live=3),
+        replace(FREE, load_p95=4.0, cpus=2),
+        replace(FREE, remaining_seconds=3630, run_limit=900),
+        replace(FREE, cap=1, remaining_seconds=930, run_limit=900),
+        replace(FREE, retrying=2, retry_cap=2),
+        replace(FREE, taken={"wt-1": "f:b/b"}, live=1, parallel={"f:b/b": 2}),
+    ],
+)
+def test_what_is_exactly_at_its_bound_passes(host: Host) -> None:
+    assert isinstance(admit(host, "f:b/b"), str)

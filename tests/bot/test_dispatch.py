@@ -1,0 +1,101 @@
+"""Hints: coalesced, never worked twice at once, never lost while the process lives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from bot.dispatch import Dispatcher, Hint
+
+BOUND = 10.0
+
+
+@contextmanager
+def dispatching(work: dict[str, Callable[[str], float | None]], threads: int = 4) -> Iterator[Dispatcher]:
+    dispatcher = Dispatcher(work, threads=threads)
+    dispatcher.start()
+    try:
+        yield dispatcher
+    finally:
+        dispatcher.stop(BOUND)
+
+
+def test_a_hint_that_comes_while_its_work_goes_on_is_worked_once_more_after_it() -> None:
+    entered, leave, twice = threading.Event(), threading.Event(), threading.Event()
+    calls: list[str] = []
+
+    def work(key: str) -> None:
+        calls.append(key)
+        entered.set()
+        if len(calls) == 2:
+            twice.set()
+        assert leave.wait(BOUND)
+
+    with dispatching({"run": work}) as dispatcher:
+        dispatcher.put(Hint("run", "a"))
+        assert entered.wait(BOUND)
+        for _ in range(5):
+            dispatcher.put(Hint("run", "a"))
+        leave.set()
+        assert twice.wait(BOUND)
+    assert ["a", "a"] == calls
+
+
+def test_the_same_thing_is_never_worked_twice_at_once_and_others_go_on_beside_it() -> None:
+    lock, inside, most = threading.Lock(), 0, 0
+    entered, other_went_on, done = threading.Event(), threading.Event(), threading.Semaphore(0)
+
+    def work(key: str) -> None:
+        nonlocal inside, most
+        if key == "other":
+            other_went_on.set()
+            return
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        entered.set()
+        assert other_went_on.wait(BOUND)
+        with lock:
+            inside -= 1
+        done.release()
+
+    with dispatching({"run": work}) as dispatcher:
+        dispatcher.put(Hint("run", "same"))
+        assert entered.wait(BOUND)
+        dispatcher.put(Hint("run", "same"))
+        dispatcher.put(Hint("run", "other"))
+        assert done.acquire(timeout=BOUND)
+        assert done.acquire(timeout=BOUND)
+    assert most == 1
+
+
+def test_work_that_fails_does_not_take_its_thread_along() -> None:
+    worked = threading.Event()
+
+    def work(key: str) -> None:
+        if key == "bad":
+            raise ValueError(key)
+        worked.set()
+
+    with dispatching({"run": work}, threads=1) as dispatcher:
+        dispatcher.put(Hint("run", "bad"))
+        dispatcher.put(Hint("run", "good"))
+        assert worked.wait(BOUND)
+
+
+def test_work_that_asks_for_it_is_looked_at_again_later() -> None:
+    again = threading.Event()
+    calls: list[str] = []
+
+    def work(key: str) -> float | None:
+        calls.append(key)
+        if len(calls) == 2:
+            again.set()
+            return None
+        return 0.01
+
+    with dispatching({"run": work}) as dispatcher:
+        dispatcher.put(Hint("run", "a"), after=0.01)
+        assert again.wait(BOUND)
+    assert ["a", "a"] == calls
