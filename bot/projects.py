@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bot.model import Repo
+from bot.publishing import BranchName
 from bot.settings import Settings
 
 
@@ -21,7 +22,9 @@ class Project(Settings):
     tracker_project: str | None = Field(
         default=None, min_length=1, description="the tracker's identifier of the project; needed with a tracker"
     )
-    base: str | None = Field(default=None, description="branch that runs are meant for; default: the forge's own")
+    base: BranchName | None = Field(
+        default=None, description="branch that runs are meant for; default: the forge's own"
+    )
     max_parallel: int = Field(default=1, ge=1, le=999, description="runs at a time in this repository")
 
     @property

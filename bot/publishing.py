@@ -11,18 +11,17 @@ from pydantic import AfterValidator, Field
 
 from bot.settings import Settings
 from bot.tasks import Texts
+from gitops.names import is_branch
 
 RUN_BRANCHES = "leadsman/run/"
 """A run on a pull request or a ticket publishes to a branch of its own under it: `leadsman/run/<run_id>`."""
 
 _AUTHOR = re.compile(r"(?P<name>[^<>\x00-\x1f\x7f]*[^<>\x00-\x20\x7f])\s*<(?P<email>[^<>\s\x00-\x1f\x7f]+)>")
-# What `git check-ref-format --branch` refuses, and a leading `-`, which would be read as an option.
-_NO_BRANCH = re.compile(r"^[-/.]|^@$|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|/\.|@\{|\.lock(/|$)|[/.]$|^HEAD$")
 
 
 def branch_name(name: str) -> str:
     """A branch as people write it, without `refs/heads/`. Raises `ValueError` for what git would not take."""
-    if not name or _NO_BRANCH.search(name):
+    if not is_branch(name):
         raise ValueError(f'must be a branch name that git takes, not "{name}"')
     if name.startswith("refs/"):
         raise ValueError(f'must be a branch without refs/heads/, not "{name}"')

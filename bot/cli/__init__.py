@@ -1,0 +1,84 @@
+"""`leadsman`: finds the verb, hands it the rest, and turns what comes back into an exit code.
+
+Nothing heavy is imported here: a command costs only what it needs itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bot.cli.commands import COMMANDS, Command
+from bot.cli.words import Words, read
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 130, 141
+
+
+def main() -> int:
+    """The console script. Answers the exit code."""
+    try:
+        return _guarded(sys.argv[1:])
+    except BrokenPipeError:
+        # Who read our output has gone; Python would complain once more when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def _guarded(argv: Sequence[str]) -> int:
+    from bot.cli import install
+
+    incomplete = install.problem()
+    if incomplete is not None:
+        sys.stderr.write(f"{incomplete}\n")
+        return EXIT_FAILED
+    words = Words()
+    try:
+        words = read(argv)
+        code = _run(words)
+        sys.stdout.flush()
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as problem:  # noqa: BLE001 - the border: a person's mistake is told, ours is kept for the log
+        from bot.cli import failures
+
+        code = failures.tell(problem, words)
+    return code
+
+
+def _run(words: Words) -> int:
+    if words.version:
+        from importlib.metadata import version
+
+        print(f"leadsman {version('leadsman')}")
+        return EXIT_OK
+    if words.verb is None:
+        from bot.cli import overview
+
+        (sys.stdout if words.help else sys.stderr).write(overview.page())
+        return EXIT_OK if words.help else EXIT_USAGE
+    command = COMMANDS.get(words.verb)
+    if command is None:
+        from bot.errors import UsageError
+        from bot.nearest import did_you_mean
+
+        meant = did_you_mean(words.verb, COMMANDS) or "."
+        raise UsageError(f'There is no command "{words.verb}"{meant} `leadsman --help` lists them.')
+    if words.home is not None:
+        # Where a child of ours, or a module that knows only the environment, looks for the home, too.
+        os.environ["LEADSMAN_HOME"] = str(Path(words.home).absolute())
+    return _dispatch(command, words)
+
+
+def _dispatch(command: Command, words: Words) -> int:
+    from importlib import import_module
+
+    module = import_module(command.module)
+    if command.quick:
+        return int(module.main(list(words.rest)))
+    from bot.cli import clicked
+
+    return clicked.run(module.command, words)

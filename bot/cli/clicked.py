@@ -1,0 +1,53 @@
+"""Runs a click command as one verb of ours, and what such a command gets from before the verb."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from bot import home
+from bot.cli.words import Words
+from bot.config import Config, load
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where a command works: given to it by `@click.pass_obj`."""
+
+    home: Path
+    config_file: Path | None
+    """As given with --config; None = the usual places."""
+    verbose: bool
+
+    def config(self) -> Config:
+        """The configuration. Raises `UserError` (2) for a wrong one."""
+        return load(self.config_file, os.environ, home=self.home)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="For programs.")
+"""The `--json` of every command that has something to tell; stands before the verb as well."""
+
+
+def run(command: click.Command, words: Words) -> int:
+    """Answers the exit code: what the command returns, 0 for nothing, 2 for words that are off."""
+    setting = Setting(
+        home=home.resolve(words.home, os.environ),
+        config_file=Path(words.config) if words.config else None,
+        verbose=words.verbose,
+    )
+    try:
+        code = command.main(
+            args=list(words.rest), prog_name=f"leadsman {words.verb}", standalone_mode=False, obj=setting
+        )
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.Abort:
+        return 130
+    except click.ClickException as problem:
+        problem.show(sys.stderr)
+        return problem.exit_code
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,54 @@
+"""Every command there is: its module, and one line about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """A verb. A quick one has `main(argv) -> int` and no heavy import; the others have `command`, a click command."""
+
+    module: str
+    about: str
+    quick: bool = False
+
+
+GROUPS: Mapping[str, Mapping[str, Command]] = {
+    "Server": {
+        "serve": Command("bot.cli.serve", "the server: door, dispatcher, pages"),
+        "demo": Command("bot.cli.demo", "a whole comment-to-commit road on this machine, without any account"),
+        "doctor": Command("bot.cli.doctor", "looks for what is not in order, and says what to do"),
+        "lock": Command("bot.cli.lock", "does a server hold the home, and which", quick=True),
+        "deliveries": Command("bot.cli.deliveries", "what the forges delivered: list, show, replay"),
+    },
+    "Runs": {
+        "event": Command("bot.cli.event", "starts what a CI step asks for"),
+        "handoff": Command("bot.cli.handoff", "starts a command that outlives whatever started it", quick=True),
+        "runs": Command("bot.cli.runs", "the runs of this home", quick=True),
+        "status": Command("bot.cli.status", "the state of a run", quick=True),
+        "show": Command("bot.cli.show", "what a run did: report, changes", quick=True),
+        "logs": Command("bot.cli.logs", "a run's output, -f to follow it", quick=True),
+        "attach": Command("bot.cli.attach", "a run's live terminal", quick=True),
+        "wait": Command("bot.cli.wait", "waits for a run's end", quick=True),
+        "cancel": Command("bot.cli.cancel", "ends a run and everything it started", quick=True),
+        "resume": Command("bot.cli.resume", "starts an ended run again, in its own worktree", quick=True),
+        "retry": Command("bot.cli.retry", "starts an ended run again, from its beginning", quick=True),
+        "say": Command("bot.cli.say", "inside a run: tells how it goes", quick=True),
+    },
+    "This host": {
+        "pass": Command("bot.cli.pass_", "CPU passes: run a command while holding some", quick=True),
+        "load": Command("bot.cli.load", "the host's load: record, watch, report", quick=True),
+    },
+    "Local forge": {
+        "local": Command("bot.cli.local", "repositories, pull requests and issues without any account"),
+        "comment": Command("bot.cli.comment", "writes a comment, as a person would"),
+    },
+    "Configuration": {
+        "config": Command("bot.cli.config", "checks and explains leadsman.toml"),
+        "budget": Command("bot.cli.budget", "turns and seconds of each difficulty"),
+        "completion": Command("bot.cli.completion", "completion for bash, zsh or fish", quick=True),
+    },
+}
+
+COMMANDS: Mapping[str, Command] = {name: command for group in GROUPS.values() for name, command in group.items()}

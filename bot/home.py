@@ -1,0 +1,219 @@
+"""The home: the one folder where everything that Leadsman keeps on this host is, and the lock of its one server.
+
+Standard library only: commands that must be quick begin here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from bot.errors import UserError
+
+
+class HomeHeld(UserError):
+    """Another server holds the home: exit code 4, and the text names the holder."""
+
+    def __init__(self, home: Path, holder: Holder | None) -> None:
+        super().__init__(
+            f"{home} is {described(holder)}; one server a home. Stop that one, or name another --home.", code=4
+        )
+
+
+class Holder(NamedTuple):
+    """Who holds the home, in its own words. A note for people: whether the home is held, only the lock says."""
+
+    pid: int
+    pid_started: float
+    """Seconds since 1970; with the pid, the process for good: pids are used again."""
+    session: str
+    """New for each server: where it differs from mine I am not the holder, whatever the pid says."""
+    host: str
+    address: str
+    """Where it listens, `http://127.0.0.1:8780`; empty until it does."""
+    since: str
+    """RFC 3339, UTC."""
+
+
+class LockState(NamedTuple):
+    held: bool
+    holder: Holder | None
+    """When not held: who left its note behind, killed before it could take it away."""
+
+    def __str__(self) -> str:
+        if self.held:
+            return described(self.holder)
+        return "free" if self.holder is None else f"stale (left by {_who(self.holder)})"
+
+
+class HomeLock:
+    """The home while this process serves it."""
+
+    def __init__(self, home: Path, holder: Holder) -> None:
+        self._home = home
+        self.holder = holder
+
+    def listens_at(self, address: str) -> None:
+        """Tells other commands where the door is."""
+        self.holder = self.holder._replace(address=address)
+        _write(sidecar(self._home), json.dumps(self.holder._asdict()))
+
+
+def resolve(given: str | None, environ: Mapping[str, str]) -> Path:
+    """`given`, else $LEADSMAN_HOME, else ~/.local/state/leadsman; absolute. Makes nothing.
+
+    Raises `UserError` (2) where there is none of the three.
+    """
+    named = given or environ.get("LEADSMAN_HOME", "").strip()
+    if named:
+        return Path(named).absolute()
+    try:
+        return Path(environ["HOME"] if environ.get("HOME") else Path.home()) / ".local/state/leadsman"
+    except RuntimeError:
+        raise UserError("There is no home folder here. Name one with --home or LEADSMAN_HOME.", code=2) from None
+
+
+def make(home: Path) -> Path:
+    """Makes the home where it is not there yet, for its owner alone (mode 0700), and answers it.
+
+    Raises `UserError` where something else has its place: a file, a symlink, a folder of somebody else.
+    """
+    try:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            home.mkdir(mode=0o700)
+        # Looked at through one descriptor: what is checked is what is changed, whoever swaps names meanwhile.
+        folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as problem:
+        raise UserError(
+            f"The home {home} can't be used: {problem.strerror}. It must be a folder of its own, not a link or a file."
+        ) from problem
+    try:
+        found = os.fstat(folder)
+        if found.st_uid != os.geteuid():
+            raise UserError(f"The home {home} belongs to somebody else (uid {found.st_uid}). Name another with --home.")
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            os.fchmod(folder, 0o700)
+    finally:
+        os.close(folder)
+    return home
+
+
+def lock_file(home: Path) -> Path:
+    return home / "server.lock"
+
+
+def sidecar(home: Path) -> Path:
+    return home / "server.json"
+
+
+@contextmanager
+def serving(home: Path, address: str = "") -> Iterator[HomeLock]:
+    """Holds the home for as long as the block runs, and this process lives. Raises `HomeHeld` where another does."""
+    descriptor = os.open(lock_file(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        if not _take(descriptor):
+            raise HomeHeld(home, _read(sidecar(home)))
+        sidecar(home).unlink(missing_ok=True)
+        lock = HomeLock(home, _myself())
+        lock.listens_at(address)
+        yield lock
+        # Only a server that ends well takes its note away; the lock goes with the process in any case.
+        sidecar(home).unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def lock_state(home: Path) -> LockState:
+    """Is the home held, and by whom. Needs no right but to read, and makes nothing."""
+    holder = _read(sidecar(home))
+    try:
+        descriptor = os.open(lock_file(home), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return LockState(held=False, holder=holder)
+    try:
+        held = not _try(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+    return LockState(held, _read(sidecar(home)) if held else holder)
+
+
+def held_by(home: Path) -> Holder | None:
+    """The server that holds the home now, or None. One that has not said who it is yet is None, too."""
+    state = lock_state(home)
+    return state.holder if state.held else None
+
+
+def described(holder: Holder | None) -> str:
+    return "held by a server that has not said who it is" if holder is None else f"held by {_who(holder)}"
+
+
+def _who(holder: Holder) -> str:
+    at = f", {holder.address}" if holder.address else ""
+    return f"pid {holder.pid} on {holder.host} since {holder.since}, session {holder.session}{at}"
+
+
+def _take(descriptor: int) -> bool:
+    """Takes the lock, unless a server has it. Those who only look share it for microseconds: they are outwaited."""
+    for _ in range(10_000):
+        if _try(descriptor, fcntl.LOCK_EX):
+            return True
+        if not _try(descriptor, fcntl.LOCK_SH):
+            return False
+        os.sched_yield()
+    return False
+
+
+def _try(descriptor: int, mode: int) -> bool:
+    try:
+        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _myself() -> Holder:
+    return Holder(
+        pid=os.getpid(),
+        pid_started=_started(),
+        session=os.urandom(8).hex(),
+        host=socket.gethostname(),
+        address="",
+        since=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    )
+
+
+def _started() -> float:
+    """When this process started: field 22 of proc(5)'s stat, in ticks since boot, counted behind the name's `)`."""
+    ticks = int(Path("/proc/self/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19])
+    booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    return round(booted + ticks / os.sysconf("SC_CLK_TCK"), 2)
+
+
+def _read(path: Path) -> Holder | None:
+    """What the note says; None for none, and for one that is broken."""
+    try:
+        raw = json.loads(path.read_bytes())
+        return Holder(**{name: kind(raw[name]) for name, kind in _KINDS.items()})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+_KINDS = {"pid": int, "pid_started": float, "session": str, "host": str, "address": str, "since": str}
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
