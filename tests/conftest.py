@@ -1,0 +1,68 @@
+"""What every test stands on: no way into the user's home, no settings from outside, no tool that is missed silently."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+
+class Tool(NamedTuple):
+    """Something a test can't run without."""
+
+    there: Callable[[], bool]
+    install: str
+
+
+def _on_path(*names: str) -> Callable[[], bool]:
+    return lambda: all(shutil.which(name) for name in names)
+
+
+TOOLS = {
+    "tmux": Tool(_on_path("tmux"), "apt-get install tmux"),
+    "npm": Tool(_on_path("npm", "node"), "apt-get install nodejs npm"),
+    "chromium": Tool(_on_path("chromium", "chromedriver"), "apt-get install chromium chromium-driver"),
+    "redmine": Tool(
+        lambda: Path("/usr/share/redmine/config.ru").exists() and bool(shutil.which("puma")),
+        "apt-get install redmine redmine-sqlite puma",
+    ),
+    "postgresql": Tool(lambda: any(Path("/usr/lib/postgresql").glob("*/bin/initdb")), "apt-get install postgresql"),
+    "parallel": Tool(_on_path("sem"), "apt-get install parallel"),
+    "bubblewrap": Tool(_on_path("bwrap"), "apt-get install bubblewrap"),
+}
+"""What `@pytest.mark.needs(...)` may name."""
+
+
+REQUIRE_ALL = os.environ.get("LEADSMAN_REQUIRE") == "all"
+"""Read before the environment is emptied."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A missing tool skips the test and says what to install; with LEADSMAN_REQUIRE=all, as in CI, it fails it."""
+    for marker in item.iter_markers("needs"):
+        for name in marker.args:
+            tool = TOOLS[name]
+            if not tool.there():
+                told = f"needs {name}: {tool.install}"
+                if REQUIRE_ALL:
+                    pytest.fail(told, pytrace=False)
+                pytest.skip(told)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The environment of a stranger: a home that can't exist, no identity, no settings of this user's git or shell."""
+    barrier = tmp_path_factory.mktemp("stranger") / "no-home"
+    barrier.write_text("A home below this file can be neither read nor made.\n")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith(("GIT_", "XDG_", "LEADSMAN_", "SSH_")) or name in ("EMAIL", "TMUX", "TMUX_PANE"):
+                patch.delenv(name)
+        patch.setenv("HOME", str(barrier / "home"))
+        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        yield
