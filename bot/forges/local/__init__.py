@@ -1,4 +1,4 @@
-"""The local forge: everything a forge does, with a folder of bare repositories and the store, and without an account."""
+"""The local forge: all that a forge does, with a folder of bare repositories and the store, and without an account."""
 
 from __future__ import annotations
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from bot.errors import Gone, Unavailable
+from bot.errors import Gone, Unavailable, UserError
 from bot.model import Sha
-from gitops.git import Git, GitError
+from gitops.credentials import Remote
+from gitops.git import TREE_SECONDS, Git, GitError, Identity
+from gitops.objects import commit_tree
 
 MAX_FILE = 1 << 20
 """Bytes of the largest file that is read from a commit; a bigger one is `Unavailable`."""
@@ -49,6 +55,28 @@ class Bares:
         found = (f"{path.parent.name}/{path.name.removesuffix('.git')}" for path in self.root.glob("*/*.git"))
         return sorted(name for name in found if self._is_there(name))
 
+    def make(self, name: str, *, source: Path | None, author: str) -> Path:
+        """Makes the repository, whole or not at all: the branches and tags of `source`, or a first commit on `main`."""
+        place = self.place(name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft = place.with_name(f".{secrets.token_hex(8)}")
+        try:
+            with _trouble(f"{name} can't be made"):
+                git = Git(draft)
+                git.run("init", "--quiet", "--bare", "--initial-branch=main")
+                if source is None:
+                    _first_commit(git, name, author)
+                else:
+                    _fill(git, source.absolute())
+            draft.rename(place)
+        except OSError as problem:
+            if place.exists():
+                raise UserError(f"{name} is there already: {place}.") from problem
+            raise UserError(f"{place} can't be made: {problem.strerror}.") from problem
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        return place
+
     def default_branch(self, name: str) -> str:
         return self._text(name, "symbolic-ref", "HEAD").removeprefix("refs/heads/")
 
@@ -86,7 +114,7 @@ class Bares:
 
     def file(self, name: str, path: str, at: Sha) -> bytes | None:
         """The content of the regular file `path` in the commit `at`; None for a link, a folder and nothing."""
-        if not path or "\0" in path or path.startswith("/"):
+        if "\0" in path or {"", ".", ".."} & set(path.split("/")):
             return None
         listed = (self._run(name, "ls-tree", "-z", "-l", "--full-tree", at, "--", path) or b"").split(b"\0")[0]
         facts, _, found = listed.partition(b"\t")
@@ -125,11 +153,40 @@ class Bares:
     def _run(self, name: str, *args: str, check: bool = True) -> bytes | None:
         """git's output; without `check`, None when git says no."""
         git = Git(self.path(name))
-        try:
+        with _trouble(f"{name} can't be read"):
             done = git.run(*args, check=check)
-        except GitError as problem:
-            raise Unavailable(f"git failed in {name}: {problem}") from problem
         return done.stdout if done.code == 0 else None
+
+
+@contextmanager
+def _trouble(what: str) -> Iterator[None]:
+    try:
+        yield
+    except GitError as problem:
+        raise Unavailable(f"{what}: {problem}") from problem
+
+
+def _first_commit(git: Git, name: str, author: str) -> None:
+    readme = git.run("hash-object", "-w", "--stdin", stdin=f"# {name.partition('/')[2]}\n".encode()).text
+    tree = git.run("mktree", stdin=f"100644 blob {readme}\tREADME.md\n".encode()).text
+    identity = Identity(author, f"{author}@localhost")
+    commit = commit_tree(git, tree, parents=(), message="A place to start from\n", identity=identity)
+    git.run("update-ref", "refs/heads/main", commit)
+
+
+def _fill(git: Git, source: Path) -> None:
+    """Takes over the branches and tags of another repository, and which of the branches is its default."""
+    try:
+        remote = Remote(str(source))
+        told = git.run("ls-remote", "--symref", "--", remote.url, "HEAD", remote=remote).text
+        refs = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+        git.run("fetch", "--quiet", "--no-tags", "--", remote.url, *refs, remote=remote, timeout=TREE_SECONDS)
+    except (GitError, ValueError) as problem:
+        raise UserError(f"{source} can't be read as a git repository: {problem}") from problem
+    default = re.match(r"ref: (refs/heads/\S+)\tHEAD", told)
+    if default is None:
+        raise UserError(f"{source} has no branch checked out. Check out the one that is to be the default.")
+    git.run("symbolic-ref", "HEAD", default[1])
 
 
 def _pull_ref(number: int) -> str:

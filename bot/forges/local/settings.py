@@ -6,6 +6,7 @@ import os
 import pwd
 import secrets as randomness
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -34,7 +35,8 @@ class Settings(Table):
         default={}, description="login -> what it may do; the account that runs Leadsman is admin, all others nothing"
     )
     webhook_secret_env: Texts = Field(
-        default=(), description=f"variables with the secrets of its deliveries; default: <home>/{SECRET_FILE}, made once"
+        default=(),
+        description=f"variables with the secrets of its deliveries; default: <home>/{SECRET_FILE}, made once",
     )
     allowed_bots: Texts = Field(default=(), description="logins of bots whose comments count as a person's")
 
@@ -72,12 +74,11 @@ def _home_secret(path: Path) -> Secret:
     if not path.exists():
         # A hard link fails where the name is taken: of two that make it at once, both read the one that won.
         draft = path.with_name(f"{path.name}.{randomness.token_hex(8)}")
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            file.write(randomness.token_hex(32))
+        draft.touch(mode=0o600, exist_ok=False)
         try:
-            path.hardlink_to(draft)
-        except FileExistsError:
-            pass
+            draft.write_text(randomness.token_hex(32), encoding="ascii")
+            with suppress(FileExistsError):
+                path.hardlink_to(draft)
         finally:
             draft.unlink()
     text = path.read_text(encoding="ascii").strip()

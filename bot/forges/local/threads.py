@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from bot.errors import Gone, Unavailable
-from bot.model import PullRef, Repo, IssueRef
+from bot.model import IssueRef, PullRef, Repo
 from bot.store.engine import Store
 from bot.store.schema import local_comments as comments
 from bot.store.schema import local_threads as threads
@@ -114,7 +114,7 @@ class Threads:
         """Sets or takes off a label; whether that changed anything."""
         with self._store.write() as connection:
             row = connection.execute(sa.select(threads.c.labels).where(self._is(repo, number)).with_for_update()).one()
-            before = cast(list[str], json.loads(row.labels))
+            before = cast("list[str]", json.loads(row.labels))
             if (label in before) == on:
                 return False
             after = [*before, label] if on else [name for name in before if name != label]
@@ -185,16 +185,19 @@ class Threads:
         return row
 
     def _touch(self, connection: sa.Connection, repo: str, number: int) -> bool:
-        done = connection.execute(
-            threads.update().where(self._is(repo, number)).values(at=self._now().timestamp())
-        )
+        done = connection.execute(threads.update().where(self._is(repo, number)).values(at=self._now().timestamp()))
         return done.rowcount == 1
 
     def _is(self, repo: str, number: int) -> sa.ColumnElement[bool]:
-        return sa.and_(threads.c.forge == self._forge, threads.c.repo == repo, threads.c.number == number)
+        return sa.and_(threads.c.forge == self._forge, threads.c.repo == repo, threads.c.number == _key(number))
 
     def _in(self, repo: str, number: int) -> sa.ColumnElement[bool]:
-        return sa.and_(comments.c.forge == self._forge, comments.c.repo == repo, comments.c.number == number)
+        return sa.and_(comments.c.forge == self._forge, comments.c.repo == repo, comments.c.number == _key(number))
+
+
+def _key(number: int) -> int:
+    """`number`, or one that nothing has where it is more than a database's integer."""
+    return number if 0 < number < 2**31 else 0
 
 
 def _next_number(connection: sa.Connection, values: dict[str, Any]) -> int:

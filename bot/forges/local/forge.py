@@ -1,0 +1,180 @@
+"""The local forge as the bot sees it: the calls of `bot.forges.Forge`, answered by a folder and the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from urllib.parse import quote
+
+from bot.errors import Gone
+from bot.forges import Comment, GitAccess, Issue, Pull, Reaction, RepoFacts
+from bot.forges.local.bares import Bares
+from bot.forges.local.settings import Settings, right
+from bot.forges.local.threads import Kind, Said, Thread, Threads
+from bot.model import Actor, IssueRef, Permission, PullRef, Repo, Sha
+
+BOT = "leadsman[bot]"
+
+
+class Local:
+    """A forge of kind `local`. `threads` and `bares` are its two halves, for the people's side and the pages."""
+
+    kind = "local"
+
+    def __init__(
+        self, *, name: str, settings: Settings, threads: Threads, bares: Bares, public_url: str, owner: str
+    ) -> None:
+        self.name = name
+        self.threads = threads
+        self.bares = bares
+        self._settings = settings
+        self._public_url = public_url
+        self._owner = owner
+
+    def me(self) -> Actor:
+        return actor(BOT)
+
+    def repository(self, repo: Repo) -> RepoFacts:
+        name = self.bare(repo)
+        return RepoFacts(
+            repo=repo,
+            default_branch=self.bares.default_branch(name),
+            clone_url=str(self.bares.path(name)),
+            web_url=self._url(repo),
+        )
+
+    def branch_sha(self, repo: Repo, branch: str) -> Sha:
+        sha = self.bares.branch(self.bare(repo), branch)
+        if sha is None:
+            raise Gone(f"There is no branch {branch} in {repo.name}.")
+        return sha
+
+    def file(self, repo: Repo, path: str, at: Sha) -> bytes | None:
+        return self.bares.file(self.bare(repo), path, at)
+
+    def pull(self, ref: PullRef) -> Pull:
+        thread, head = self.settled(ref)
+        return Pull(
+            ref=ref,
+            title=thread.title,
+            author=actor(thread.author),
+            open=thread.state == "open",
+            merged=thread.state == "merged",
+            head_sha=head,
+            head_ref=thread.head_ref,
+            head_repo=ref.repo.name,
+            base_ref=thread.base_ref,
+            labels=thread.labels,
+            updated_at=thread.at,
+        )
+
+    def changed_files(self, ref: PullRef) -> tuple[str, ...]:
+        thread, head = self.settled(ref)
+        return self.bares.changed_files(ref.repo.name, self.branch_sha(ref.repo, thread.base_ref), head)
+
+    def issue(self, ref: IssueRef) -> Issue:
+        thread = self.thread(ref)
+        return Issue(
+            ref=ref,
+            title=thread.title,
+            body=thread.body,
+            author=actor(thread.author),
+            open=thread.state == "open",
+            labels=thread.labels,
+            assignees=thread.assignees,
+        )
+
+    def permission(self, repo: Repo, who: Actor) -> Permission:
+        self.bare(repo)
+        return Permission.WRITE if who.login == BOT else right(self._settings, who.login, self._owner)
+
+    def comment(self, on: PullRef | IssueRef, comment_id: str) -> Comment:
+        return _comment(self.threads.said(self.bare(on.repo), on.number, comment_id))
+
+    def comments(self, on: PullRef | IssueRef, *, since: datetime | None = None) -> Iterable[Comment]:
+        self.thread(on)
+        return [_comment(said) for said in self.threads.conversation(on.repo.name, on.number, since)]
+
+    def post(self, on: PullRef | IssueRef, body: str) -> str:
+        self.thread(on)
+        return self.threads.say(on.repo.name, on.number, BOT, body).id
+
+    def edit(self, on: PullRef | IssueRef, comment_id: str, body: str) -> None:
+        self.threads.edit(self.bare(on.repo), on.number, comment_id, body)
+
+    def react(self, on: PullRef | IssueRef, comment_id: str, reaction: Reaction) -> None:
+        self.threads.react(self.bare(on.repo), on.number, comment_id, reaction)
+
+    def git(self, repo: Repo) -> GitAccess:
+        return GitAccess(url=str(self.bares.path(self.bare(repo))))
+
+    def thread_url(self, on: PullRef | IssueRef) -> str:
+        return f"{self._url(on.repo)}/{on.number}"
+
+    def comment_url(self, on: PullRef | IssueRef, comment_id: str) -> str:
+        return f"{self.thread_url(on)}#comment-{comment_id}"
+
+    def commit_url(self, repo: Repo, sha: Sha) -> str:
+        return f"{self._url(repo)}/commit/{sha}"
+
+    def branch_url(self, repo: Repo, branch: str) -> str:
+        return f"{self._url(repo)}/branch/{quote(branch)}"
+
+    def bare(self, repo: Repo) -> str:
+        """The repository's name, once it is known to be one of this forge. Raises `Gone`."""
+        if repo.forge != self.name:
+            raise Gone(f"{repo} is not on the forge {self.name}.")
+        self.bares.path(repo.name)
+        return repo.name
+
+    def thread(self, ref: PullRef | IssueRef) -> Thread:
+        """The pull request or issue; one is not the other. Raises `Gone`."""
+        found = self.threads.thread(self.bare(ref.repo), ref.number)
+        if found.kind != ref.kind:
+            raise Gone(f"{ref.repo.name}#{ref.number} is {_A[found.kind]}, not {_A[ref.kind]}.")
+        return found
+
+    def settled(self, ref: PullRef) -> tuple[Thread, Sha]:
+        """The pull request with its head, once both say what the repository says now.
+
+        While it is open, `refs/pull/<n>/head` follows its branch, and it is merged as soon as its base holds its head.
+        After that, or once the branch is gone, the head is the last one seen.
+        """
+        thread = self.thread(ref)
+        name = ref.repo.name
+        kept = self.bares.pull_head(name, ref.number)
+        live = self.bares.branch(name, thread.head_ref) if thread.state == "open" else None
+        head = live or kept
+        if head is None:
+            raise Gone(f"{name}#{ref.number} has no head: its branch {thread.head_ref} is gone.")
+        if thread.state != "open":
+            return thread, head
+        moved = self.bares.keep_pull_head(name, ref.number, head)
+        base = self.bares.branch(name, thread.base_ref)
+        merged = base is not None and self.bares.merge_base(name, base, head) == head
+        if merged:
+            self.threads.end(name, ref.number, "merged")
+        elif moved:
+            self.threads.touch(name, ref.number)
+        return (self.thread(ref) if moved or merged else thread), head
+
+    def _url(self, repo: Repo) -> str:
+        return f"{self._public_url}/local/{repo.name}"
+
+
+_A: dict[Kind, str] = {"pull": "a pull request", "issue": "an issue"}
+
+
+def actor(login: str) -> Actor:
+    """The person or bot behind a login; here the login is the id, too."""
+    return Actor(login=login, id=login, is_bot=login.endswith("[bot]"))
+
+
+def _comment(said: Said) -> Comment:
+    return Comment(
+        id=said.id,
+        author=actor(said.author),
+        body=said.body,
+        created_at=said.created_at,
+        updated_at=said.updated_at,
+    )

@@ -1,0 +1,219 @@
+"""What people do on a local forge: each act is written to the store, and told as the event that a webhook brings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from bot.errors import Gone, UserError
+from bot.forges.local.forge import BOT, Local, actor
+from bot.forges.local.threads import Thread
+from bot.model import (
+    BranchRef,
+    Closed,
+    Commented,
+    Event,
+    Happening,
+    IssueRef,
+    Labeled,
+    Opened,
+    PullRef,
+    Pushed,
+    Repo,
+    Sha,
+    Subject,
+)
+
+MAX_TEXT = 65_536
+MAX_LINE = 256
+_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,38}(\[bot\])?")
+
+
+class People:
+    """The people's side of `forge`. Raises `UserError` with what to do instead.
+
+    It asks for no password: who can write to the home can be anyone here.
+    """
+
+    def __init__(
+        self,
+        forge: Local,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        new_delivery: Callable[[], str] = lambda: str(uuid4()),
+    ) -> None:
+        self._forge = forge
+        self._now = clock
+        self._new_delivery = new_delivery
+
+    def open_pull(
+        self, repo: str, *, head: str, base: str | None, title: str | None, author: str, body: str = ""
+    ) -> Event:
+        """Opens a pull request for the branch `head`. Default base: the default branch; default title: `head`."""
+        base = base or self._default_branch(repo)
+        tip, onto = self._branch(repo, head), self._branch(repo, base)
+        bares = self._forge.bares
+        if bares.merge_base(repo, tip, onto) == tip:
+            raise UserError(f"{head} has no commits that {base} does not have. Commit to it and push it first.")
+        for other in self._forge.threads.listing(repo):
+            if (other.kind, other.state, other.head_ref, other.base_ref) == ("pull", "open", head, base):
+                raise UserError(f"{repo}#{other.number} is open for {head} into {base} already. Push to the branch.")
+        thread = self._forge.threads.open(
+            repo,
+            "pull",
+            title=_line(title or head),
+            body=_text(body),
+            author=_login(author),
+            head_ref=head,
+            base_ref=base,
+        )
+        bares.keep_pull_head(repo, thread.number, tip)
+        return self._event(thread.ref, author, Opened(title=thread.title), tip)
+
+    def open_issue(self, repo: str, *, title: str, author: str, body: str = "") -> Event:
+        self._here(repo)
+        thread = self._forge.threads.open(repo, "issue", title=_line(title), body=_text(body), author=_login(author))
+        return self._event(thread.ref, author, Opened(title=thread.title))
+
+    def comment(self, repo: str, number: int, *, author: str, text: str) -> Event:
+        if not text.strip():
+            raise UserError("A comment needs a text.")
+        thread = self._thread(repo, number)
+        said = self._forge.threads.say(repo, number, _login(author), _text(text))
+        happening = Commented(comment_id=said.id, author=actor(author), text=said.body, before=None)
+        return self._event(thread.ref, author, happening, self._head(thread))
+
+    def edit_comment(self, repo: str, number: int, comment_id: str, *, editor: str, text: str) -> Event:
+        thread = self._thread(repo, number)
+        _login(editor)
+        try:
+            before = self._forge.threads.edit(repo, number, comment_id, _text(text))
+        except Gone as problem:
+            raise UserError(f"{problem} `leadsman local show {repo}#{number}` lists them.") from problem
+        happening = Commented(comment_id=before.id, author=actor(before.author), text=text, before=before.body)
+        return self._event(thread.ref, editor, happening, self._head(thread))
+
+    def close(self, repo: str, number: int, *, author: str) -> Event | None:
+        """Closes a pull request or issue; None when it was closed before."""
+        _login(author)
+        thread = self._thread(repo, number)
+        head = self._head(thread)  # read while it is open: from now on it stays
+        if not self._forge.threads.end(repo, number, "closed"):
+            return None
+        return self._event(thread.ref, author, Closed(merged=False), head)
+
+    def label(self, repo: str, number: int, label: str, *, author: str) -> Event | None:
+        """Sets a label; None when it was set before."""
+        _login(author)
+        thread = self._thread(repo, number)
+        if not self._forge.threads.label(repo, number, _line(label), on=True):
+            return None
+        return self._event(thread.ref, author, Labeled(label=label), self._head(thread))
+
+    def unlabel(self, repo: str, number: int, label: str) -> bool:
+        """Takes a label off; whether it was on. No event: nothing waits for it."""
+        self._thread(repo, number)
+        return self._forge.threads.label(repo, number, label, on=False)
+
+    def pushed(self, repo: str, ref: str, before: Sha | None, after: Sha | None, *, author: str) -> tuple[Event, ...]:
+        """A push to a branch, as git's post-receive hook tells it: for it, and for each pull request it touches."""
+        self._here(repo)
+        if not ref.startswith("refs/heads/"):
+            return ()
+        _login(author)
+        branch = ref.removeprefix("refs/heads/")
+        events = [self._event(BranchRef(self._repo(repo), ref), author, Pushed(before, after), after)]
+        for thread in self._forge.threads.listing(repo):
+            if thread.kind == "pull" and thread.state == "open" and branch in {thread.head_ref, thread.base_ref}:
+                events += self._settle(thread, branch, before, after, author)
+        return tuple(events)
+
+    def make_repository(self, repo: str, *, source: Path | None, author: str) -> Path:
+        """A new repository: with everything of `source`, or with one commit of a README. Where it is."""
+        try:
+            return self._forge.bares.make(repo, source=source, author=_login(author))
+        except Gone as problem:
+            raise UserError(f"{problem} A name looks like acme/shop.") from problem
+
+    def _settle(self, thread: Thread, branch: str, before: Sha | None, after: Sha | None, author: str) -> list[Event]:
+        ref = PullRef(thread.repo, thread.number)
+        now, head = self._forge.settled(ref)
+        events = []
+        if branch == thread.head_ref and after is not None:
+            events.append(self._event(ref, author, Pushed(before, after), head))
+        if now.state == "merged":
+            events.append(self._event(ref, author, Closed(merged=True), head))
+        return events
+
+    def _event(self, subject: Subject, login: str, what: Happening, head: Sha | None = None) -> Event:
+        return Event(
+            source=self._forge.name,
+            delivery=self._new_delivery(),
+            subject=subject,
+            actor=actor(login),
+            what=what,
+            head_sha=head,
+            at=self._now(),
+        )
+
+    def _repo(self, name: str) -> Repo:
+        return Repo(self._forge.name, name)
+
+    def _here(self, repo: str) -> None:
+        try:
+            self._forge.bares.path(repo)
+        except Gone as problem:
+            raise UserError(f"{problem} `leadsman local init-repo {repo}` makes one.") from problem
+
+    def _default_branch(self, repo: str) -> str:
+        self._here(repo)
+        return self._forge.bares.default_branch(repo)
+
+    def _branch(self, repo: str, branch: str) -> Sha:
+        self._here(repo)
+        sha = self._forge.bares.branch(repo, branch)
+        if sha is None:
+            raise UserError(f"There is no branch {branch} in {repo}. Push it to {self._forge.bares.path(repo)} first.")
+        return sha
+
+    def _thread(self, repo: str, number: int) -> Thread:
+        self._here(repo)
+        try:
+            return self._forge.threads.thread(repo, number)
+        except Gone as problem:
+            raise UserError(f"{problem} `leadsman local list {repo}` shows what there is.") from problem
+
+    def _head(self, thread: Thread) -> Sha | None:
+        match thread.ref:
+            case PullRef() as ref:
+                return self._forge.settled(ref)[1]
+            case IssueRef():
+                return None
+
+
+def _login(login: str) -> str:
+    if not _LOGIN.fullmatch(login) or login == BOT:
+        raise UserError(f"{login!r} can't be a person's login here. Use letters, digits, dots and dashes.")
+    return login
+
+
+def _text(text: str) -> str:
+    if len(text) > MAX_TEXT:
+        raise UserError(f"The text has {len(text)} characters; a comment takes {MAX_TEXT}. Make it shorter.")
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise UserError("The text is not valid UTF-8. Write it in UTF-8.") from problem
+    if "\0" in text:
+        raise UserError("The text has a NUL character in it. Leave it out.")
+    return text
+
+
+def _line(text: str) -> str:
+    line = " ".join(_text(text).split())
+    if not line or len(line) > MAX_LINE:
+        raise UserError(f"A title or label needs 1 to {MAX_LINE} characters; this one has {len(line)}.")
+    return line
