@@ -68,9 +68,10 @@ def begin(
     connection: sa.Connection,
     key: str,
     on: PullRef | IssueRef,
-    comment_id: str | None,
     sections: Sequence[Section],
+    *,
     at: float,
+    comment_id: str | None,
 ) -> None:
     """Remembers what is to be answered, once: a key that is known keeps what it has."""
     known = connection.execute(sa.select(table.key).where(table.key == key)).first()
@@ -101,6 +102,7 @@ class Answers:
         runs_dir: Path,
         forges: Mapping[str, Forge],
         journal: Journal,
+        *,
         masking: Masking,
         clock: Callable[[], float],
     ) -> None:
@@ -123,6 +125,8 @@ class Answers:
         body = self._body(key, parts)
         forge = self._forges[on.repo.forge]
         try:
+            if not row.reaction:
+                self._react(forge, on, row, "eyes")
             if (digest := hashlib.sha256(body.encode()).hexdigest()) != row.posted_digest:
                 self._say(forge, on, row, body, digest)
             settled = all(part.well is not None for part in parts)

@@ -166,7 +166,7 @@ class Road:
             if wait is not None:
                 return wait.seconds
             self._observe(run_id, step, ended=True)
-            self._note(run_id, phase=step, tries=0)
+            self._note(run_id, tries=0, **({} if step == "close" else {"phase": step, "reason": ""}))
 
     @contextmanager
     def _alone(self, run_id: str) -> Iterator[bool]:
@@ -349,7 +349,7 @@ class Road:
             self._claims.release(claim, _why_released(ages))
         at = self._now()
         ages.write("closed", Closed(at))
-        self._note(ages.path.name, closed_at=at.timestamp(), reason=_why_released(ages))
+        self._note(ages.path.name, phase="closed", closed_at=at.timestamp(), reason=_why_released(ages))
         self._hints.put(Hint("answer", ages.intent.answer))
         return None
 

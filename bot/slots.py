@@ -54,7 +54,7 @@ class Slots:
                     case str(slot):
                         lease = Lease(slot, token_hex(8))
                         runs.take_slot(connection, lease, row.run_id, row.repo, self._clock())
-                        runs.note(connection, row.run_id, phase="leased", reason="")
+                        runs.note(connection, row.run_id, phase="claim", reason="")
                         admitted.append(row)
         for row in admitted:
             self._journal.say("admitted", run=row.run_id, repo=row.repo)

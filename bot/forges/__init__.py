@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from bot.model import Actor, IssueRef, Permission, PullRef, Repo, Sha
 from bot.secret import Secret
 
+if TYPE_CHECKING:  # opening a store costs 0.1 s, and settings are read without one
+    from bot.store.engine import Store
+
 FORGES = {"github": "bot.forges.github", "local": "bot.forges.local"}
-"""kind -> module. Each has `Settings` (its table), and `connect(name, settings, ...) -> Forge`. Modules are imported
-only when a configured forge needs them: PyGithub alone costs 0.2 s."""
+"""kind -> module. Each has `Settings` (its table), `connect(name, settings, around) -> Forge` and
+`webhook_secrets(settings, around) -> tuple[Secret, ...]`. Modules are imported only when a configured forge needs them:
+PyGithub alone costs 0.2 s."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What a client may need of its surroundings. Paths of the configuration are relative to `base`."""
+
+    store: Store
+    home: Path
+    base: Path
+    environ: Mapping[str, str]
+    public_url: str
+    clock: Callable[[], float]
+
 
 Reaction = Literal["eyes", "rocket", "confused"]
 
@@ -98,6 +116,7 @@ class Forge(Protocol):
     def branch_sha(self, repo: Repo, branch: str) -> Sha: ...
     def file(self, repo: Repo, path: str, at: Sha) -> bytes | None: ...
     def pull(self, ref: PullRef) -> Pull: ...
+    def changed_between(self, repo: Repo, before: Sha, after: Sha) -> tuple[str, ...] | None: ...
     def changed_files(self, ref: PullRef) -> tuple[str, ...]: ...
     def issue(self, ref: IssueRef) -> Issue: ...
     def permission(self, repo: Repo, who: Actor) -> Permission: ...

@@ -97,6 +97,34 @@ answers = sa.Table(  # one comment of ours each
     sa.Index("answers_due", "due_at"),
 )
 
+holds = sa.Table(  # no new runs here
+    "holds",
+    metadata,
+    sa.Column("subject", sa.Text, primary_key=True),  # str(Subject)
+    sa.Column("by", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+)
+
+approvals = sa.Table(  # /ok-to-test: runs may start on exactly this commit
+    "approvals",
+    metadata,
+    sa.Column("repo", sa.Text, nullable=False),
+    sa.Column("sha", sa.Text, nullable=False),
+    sa.Column("by", sa.Text, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.PrimaryKeyConstraint("repo", "sha"),
+)
+
+heads = sa.Table(  # which head of a pull request was known since when, from the deliveries
+    "heads",
+    metadata,
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("head", sa.Text, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.PrimaryKeyConstraint("subject", "head", "at"),
+)
+
 settings = sa.Table(  # small durable facts: pause, high-water marks, which ref namespace a forge takes
     "settings",
     metadata,

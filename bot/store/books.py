@@ -1,0 +1,69 @@
+"""What was decided before: commands that were obeyed, holds, approvals, and the heads that were seen."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from bot.store import schema
+
+commands = schema.commands.c
+holds = schema.holds.c
+approvals = schema.approvals.c
+heads = schema.heads.c
+
+
+def obeyed(connection: sa.Connection, repo: str, comment_id: str, line: str, occurrence: int) -> bool:
+    """Whether this occurrence of the command in this comment was obeyed already."""
+    same = (
+        (commands.repo == repo)
+        & (commands.comment_id == comment_id)
+        & (commands.line == line)
+        & (commands.occurrence == occurrence)
+    )
+    return connection.execute(sa.select(commands.at).where(same)).first() is not None
+
+
+def obey(connection: sa.Connection, repo: str, comment_id: str, line: str, occurrence: int, at: float) -> bool:
+    """Notes that it is obeyed now; False when it was already."""
+    if obeyed(connection, repo, comment_id, line, occurrence):
+        return False
+    row = {"repo": repo, "comment_id": comment_id, "line": line, "occurrence": occurrence, "at": at}
+    connection.execute(schema.commands.insert().values(row))
+    return True
+
+
+def hold_on(connection: sa.Connection, subject: str) -> tuple[str, str] | None:
+    """(by, reason) of the hold on it."""
+    found = connection.execute(sa.select(holds.by, holds.reason).where(holds.subject == subject)).first()
+    return (found[0], found[1]) if found else None
+
+
+def hold(connection: sa.Connection, subject: str, by: str, reason: str, at: float) -> None:
+    unhold(connection, subject)
+    connection.execute(schema.holds.insert().values(subject=subject, by=by, reason=reason, at=at))
+
+
+def unhold(connection: sa.Connection, subject: str) -> None:
+    connection.execute(schema.holds.delete().where(holds.subject == subject))
+
+
+def approved(connection: sa.Connection, repo: str, sha: str) -> bool:
+    query = sa.select(approvals.at).where(approvals.repo == repo, approvals.sha == sha)
+    return connection.execute(query).first() is not None
+
+
+def approve(connection: sa.Connection, repo: str, sha: str, by: str, at: float) -> None:
+    if not approved(connection, repo, sha):
+        connection.execute(schema.approvals.insert().values(repo=repo, sha=sha, by=by, at=at))
+
+
+def head_at(connection: sa.Connection, subject: str, at: float) -> str | None:
+    """The head that was known at that time; None where none was."""
+    query = sa.select(heads.head).where(heads.subject == subject, heads.at <= at)
+    return connection.execute(query.order_by(heads.at.desc()).limit(1)).scalar()
+
+
+def saw_head(connection: sa.Connection, subject: str, head: str, at: float) -> None:
+    """Notes a head as a delivery showed it; what is known already is not noted again."""
+    if head_at(connection, subject, at) != head:
+        connection.execute(schema.heads.insert().values(subject=subject, head=head, at=at))

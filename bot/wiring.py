@@ -1,0 +1,300 @@
+"""Puts the parts together. This is the one file that knows everyone; only the command line imports it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from bot import answers, landing, road, rundir
+from bot.claims import Claims
+from bot.config import Config
+from bot.dispatch import Dispatcher, Hint
+from bot.errors import Forbidden, Gone, Unavailable
+from bot.forges import FORGES, Around, Forge
+from bot.journal import Journal
+from bot.masking import Masking
+from bot.model import Event, Ignored, RunId
+from bot.reports import Reporter
+from bot.repositories import Repositories
+from bot.secret import Secret
+from bot.slots import Slots
+from bot.store import runs
+from bot.store.engine import Store
+from bot.timeline import Timeline
+from bot.verification import Verification
+from bot.watch import Watcher
+from bot.worksite import Worksite
+from gitops.git import Identity
+from handlers.carry_out import carry_out
+from handlers.decide import decide
+from handlers.desk import Books, Index, RepositoryFiles, RunningDesk
+from webhooks.inbox import Entry, Inbox, Kept
+from webhooks.payload import Malformed
+from webhooks.receiver import Table
+from webhooks.signature import Key
+from webhooks.sources import SOURCES
+
+log = logging.getLogger(__name__)
+
+THREADS = 16
+"""Workers. Each waits most of the time: for git, for a forge, for the disk."""
+
+SWEEP_SECONDS = 20.0
+"""How often the store is looked through for what a lost hint left lying."""
+
+DELIVERY_SECONDS = 24 * 3600
+"""How long a delivery is tried while the forge does not answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What comes in from outside: where things are kept, the environment, time."""
+
+    home: Path
+    environ: Mapping[str, str]
+    clock: Callable[[], float] = time.time
+
+    @property
+    def runs(self) -> Path:
+        return self.home / "runs"
+
+
+class Bot:
+    """A configuration in force: everything that works deliveries, runs and answers, over one store."""
+
+    def __init__(self, config: Config, world: World, store: Store, observe: road.Observer | None = None) -> None:
+        self.config = config
+        self.world = world
+        self.store = store
+        self.clock = world.clock
+        self.journal = Journal(world.home / "events.jsonl", world.clock)
+        surroundings = around(config, world, store)
+        self.forges = connect(config, surroundings)
+        self.tables = tables(config, surroundings)
+        self.masking = Masking(secrets_of(config, world, self.tables))
+        self.inbox = Inbox(store, world.clock, limit=config.server.queue_limit)
+        self.dispatcher = Dispatcher(
+            {
+                "lane": self._work_lane,
+                "waiting": self._offer,
+                "run": self._advance,
+                "answer": self._settle,
+                "sweep": self._sweep,
+            },
+            threads=THREADS,
+        )
+        self.watcher = Watcher(lambda run_id: self.dispatcher.put(Hint("run", run_id)))
+        self.desk = self._make_desk()
+        self.slots = Slots(
+            store,
+            config.fleet,
+            parallel=self._parallel,
+            load=host_load,
+            hints=self.dispatcher,
+            journal=self.journal,
+            clock=world.clock,
+        )
+        self.answers = answers.Answers(
+            store, world.runs, self.forges, self.journal, masking=self.masking, clock=world.clock
+        )
+        self.timeline = Timeline(world.runs, world.clock)
+        self.road = self._make_road(observe or self.timeline.note)
+
+    # ── parts ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _make_desk(self) -> RunningDesk:
+        return RunningDesk(
+            config=self.config,
+            forges=self.forges,
+            files=RepositoryFiles(self.config, self.forges, self.journal),
+            runs=Index(self.store, self.world.runs, self.masking),
+            memory=Books(self.store),
+            clock=self.clock,
+            new_run_id=lambda: RunId(rundir.new_run_id(self.clock(), os.urandom(3))),
+        )
+
+    def _make_road(self, observe: road.Observer) -> road.Road:
+        config, world = self.config, self.world
+        identity = Identity(*config.publish.identity)
+        repositories = Repositories(world.home / "mirrors", self.forges)
+        claims = Claims(
+            repositories,
+            self.store,
+            self.journal,
+            identity,
+            host=socket.gethostname(),
+            vertical="leadsman",
+            clock=self.clock,
+        )
+        reporter = Reporter(
+            repositories,
+            self.masking,
+            host=socket.gethostname(),
+            links=lambda run_id: f"{config.server.url}/runs/{run_id}",
+            load=host_load,
+            clock=self.clock,
+        )
+        return road.Road(
+            store=self.store,
+            runs_dir=world.runs,
+            repositories=repositories,
+            claims=claims,
+            worksite=Worksite(
+                repositories, world.home / "worktrees", identity, environ=world.environ, clock=self.clock
+            ),
+            verification=Verification(repositories, world.home / "checkouts", world.environ),
+            landing=landing.Landing(repositories, claims, config.publish, identity),
+            identity=identity,
+            journal=self.journal,
+            hints=self.dispatcher,
+            watch=self.watcher.watch,
+            write_report=reporter.write,
+            observe=observe,
+            clock=self.clock,
+        )
+
+    # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self) -> None:
+        """Begins to work; what a server that was killed left lying is found by the first sweep."""
+        self.watcher.start()
+        self.dispatcher.start()
+        self.dispatcher.put(Hint("sweep"))
+
+    def stop(self, timeout: float = 10.0) -> None:
+        """Ends working. Runs go on: they are not ours to end, and whoever starts next takes up where they are."""
+        self.dispatcher.stop(timeout)
+        self.watcher.stop()
+
+    def wake_lane(self, lane: str) -> None:
+        self.dispatcher.put(Hint("lane", lane))
+
+    # ── work ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _sweep(self, _key: str) -> float:
+        with self.store.read() as connection:
+            open_runs = [row.run_id for row in runs.open_runs(connection)]
+            due = answers.due(connection)
+        for lane in self.inbox.lanes():
+            self.dispatcher.put(Hint("lane", lane))
+        self.dispatcher.put(Hint("waiting"))
+        for run_id in open_runs:
+            self.dispatcher.put(Hint("run", run_id))
+        for key in due:
+            self.dispatcher.put(Hint("answer", key))
+        if self.config.server.keep_deliveries_seconds:
+            self.inbox.purge(self.clock() - self.config.server.keep_deliveries_seconds)
+        return SWEEP_SECONDS
+
+    def _offer(self, key: str) -> float | None:
+        return self.slots.offer(key)
+
+    def _advance(self, run_id: str) -> float | None:
+        return self.road.advance(run_id)
+
+    def _settle(self, key: str) -> float | None:
+        return self.answers.settle(key)
+
+    def _work_lane(self, lane: str) -> float | None:
+        while (kept := self.inbox.head(lane)) is not None:
+            wait = kept.entry.due_at - self.clock()
+            if wait > 0:
+                return wait
+            self.handle(kept)
+        return None
+
+    def handle(self, kept: Kept) -> None:
+        """Decides one delivery and carries that out. Safe to repeat: what was obeyed is not obeyed again."""
+        entry = kept.entry
+        try:
+            event = self._read(kept)
+            if not isinstance(event, Event):
+                self.inbox.ignored(entry.id, event.reason)
+                return
+            hints = self._decide(event)
+        except Unavailable as problem:
+            self._put_off(entry, problem)
+            return
+        except (Gone, Forbidden) as problem:
+            self.inbox.failed(entry.id, str(problem), None)
+            return
+        self.inbox.done(entry.id)
+        for hint in hints:
+            self.dispatcher.put(hint)
+
+    def _read(self, kept: Kept) -> Event | Ignored:
+        settings = self.config.forges.get(kept.entry.source)
+        if settings is None:
+            return Ignored(f"[forges.{kept.entry.source}] is not configured any more")
+        source = SOURCES[kind_of(settings)]
+        at = rundir.moment(kept.entry.received_at)
+        event = source.read(kept.headers, kept.body, source=kept.entry.source, at=at)
+        return Ignored(event.reason) if isinstance(event, Malformed) else event
+
+    def _decide(self, event: Event) -> list[Hint]:
+        decision = decide(event, self.desk)
+        if isinstance(decision, Ignored):
+            self.journal.say("ignored", delivery=event.delivery, why=decision.reason)
+            return []
+        return carry_out(decision, event, self.store, self.journal, self.clock)
+
+    def _put_off(self, entry: Entry, problem: Unavailable) -> None:
+        now = self.clock()
+        given_up = now - entry.received_at > DELIVERY_SECONDS
+        at = problem.retry_at.timestamp() if problem.retry_at else now + min(300.0, 2.0 ** min(entry.tries, 9))
+        self.inbox.failed(entry.id, str(problem), None if given_up else at)
+        self.journal.say("delivery_put_off", delivery=entry.delivery, why=str(problem), given_up=given_up)
+
+    def _parallel(self, repo: str) -> int:
+        return next((p.max_parallel for p in self.config.projects if str(p.repo) == repo), 1)
+
+
+def kind_of(settings: object) -> str:
+    return str(getattr(settings, "kind", ""))
+
+
+def around(config: Config, world: World, store: Store) -> Around:
+    return Around(
+        store=store,
+        home=world.home,
+        base=config.base,
+        environ=world.environ,
+        public_url=config.server.url,
+        clock=world.clock,
+    )
+
+
+def connect(config: Config, surroundings: Around) -> dict[str, Forge]:
+    """A client for each configured forge."""
+    return {
+        name: import_module(FORGES[kind_of(settings)]).connect(name, settings, surroundings)
+        for name, settings in config.forges.items()
+    }
+
+
+def tables(config: Config, surroundings: Around) -> dict[str, Table]:
+    """Who may deliver: by the last part of the address, with the secrets that are live now."""
+    found = {}
+    for name, settings in config.forges.items():
+        kind = kind_of(settings)
+        secrets = import_module(FORGES[kind]).webhook_secrets(settings, surroundings)
+        found[name] = Table(kind, tuple(Key(secret) for secret in secrets))
+    return found
+
+
+def secrets_of(config: Config, world: World, senders: Mapping[str, Table]) -> list[Secret]:
+    """Everything that must never be shown."""
+    signing = [key.secret for table in senders.values() for key in table.keys]
+    named = [Secret(world.environ[name]) for name in config.secret_names if world.environ.get(name)]
+    return [*signing, *named]
+
+
+def host_load() -> tuple[float, int]:
+    """The load average over one minute, and the number of CPUs this process may use."""
+    return os.getloadavg()[0], len(os.sched_getaffinity(0))

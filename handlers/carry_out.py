@@ -1,0 +1,118 @@
+"""Carries a decision out: all of it in one transaction, so that it is done once or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import assert_never
+
+import sqlalchemy as sa
+
+from bot import answers, wording
+from bot.answers import OfRun, Section, Text
+from bot.dispatch import Hint
+from bot.journal import Journal
+from bot.model import Command, Event, Held, Intent, IssueRef, PullRef
+from bot.store import books, runs
+from bot.store.engine import Store
+from handlers.decision import (
+    Approve,
+    CancelAll,
+    Decision,
+    Hold,
+    MarkOutdated,
+    Result,
+    Say,
+    Start,
+    Stop,
+    Unhold,
+)
+
+
+def carry_out(
+    decision: Decision, event: Event, store: Store, journal: Journal, clock: Callable[[], float]
+) -> list[Hint]:
+    """Writes down what was decided; returns what may now be ready. What was carried out before is not repeated."""
+    hints: list[Hint] = []
+    now = clock()
+    with store.write() as connection:
+        if isinstance(event.subject, PullRef) and event.head_sha is not None:
+            books.saw_head(connection, str(event.subject), event.head_sha, event.at.timestamp())
+        news = [
+            books.obey(connection, str(item.repo), item.comment_id, item.line, item.occurrence, now)
+            for item in decision.obeyed
+        ]
+        if news and not any(news):
+            return []
+        sections: list[Section] = []
+        for result in decision.results:
+            section = _do(connection, result, hints, now)
+            if section is not None:
+                sections.append(section)
+        if decision.answer is not None and sections:
+            answer = decision.answer
+            answers.begin(connection, answer.key, answer.on, sections, at=now, comment_id=answer.comment_id)
+            hints.append(Hint("answer", answer.key))
+    for result in decision.results:
+        journal.say("decided", delivery=event.delivery, result=type(result).__name__, subject=str(event.subject))
+    return hints
+
+
+def _do(connection: sa.Connection, result: Result, hints: list[Hint], now: float) -> Section | None:
+    match result:
+        case Say(text, well):
+            return Text(text, well)
+        case Start(intent):
+            return _start(connection, intent, hints, now)
+        case Stop(run_id, by, _):
+            _stop(connection, run_id, by.login, hints)
+        case Hold(subject, by, reason):
+            books.hold(connection, str(subject), by.login, reason, now)
+        case Unhold(subject, _):
+            books.unhold(connection, str(subject))
+        case Approve(repo, sha, by):
+            books.approve(connection, str(repo), sha, by.login, now)
+        case MarkOutdated(subject, new_head):
+            _outdate(connection, str(subject), new_head, hints)
+        case CancelAll(subject, why):
+            for row in runs.open_runs(connection, subject=str(subject)):
+                _stop(connection, row.run_id, why, hints)
+        case unreachable:
+            assert_never(unreachable)
+    return None
+
+
+def _start(connection: sa.Connection, intent: Intent, hints: list[Hint], now: float) -> Section | None:
+    other = runs.add(connection, intent)
+    if other is not None:
+        holder = Held(by=other.asked_by, since=_since(other.created_at), run_id=other.run_id, where=other.subject)
+        return Text(wording.held(holder), well=False)
+    hints.append(Hint("waiting"))
+    part = OfRun(intent.run_id)
+    if isinstance(intent.reason, Command):
+        return part
+    if isinstance(intent.event.subject, PullRef | IssueRef):  # a rule's run has an answer of its own
+        answers.begin(connection, intent.answer, intent.event.subject, [part], at=now, comment_id=None)
+        hints.append(Hint("answer", intent.answer))
+    return None
+
+
+def _stop(connection: sa.Connection, run_id: str, by: str, hints: list[Hint]) -> None:
+    runs.ask_cancel(connection, run_id, by)
+    hints.append(Hint("run", run_id))
+
+
+def _outdate(connection: sa.Connection, subject: str, new_head: str, hints: list[Hint]) -> None:
+    for row in runs.open_runs(connection, subject=subject):
+        if row.head == new_head:
+            continue
+        intent = runs.intent(connection, row.run_id)
+        if intent is not None and intent.task.on_push == "cancel":
+            _stop(connection, row.run_id, f"a push: the head is {new_head} now", hints)
+        else:
+            runs.note(connection, row.run_id, outdated=new_head)
+            hints.append(Hint("answer", row.answer))
+
+
+def _since(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,195 @@
+"""The desk of a running bot: the forge as it is now, the bot's books, and what may run where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bot.config import Config, ConfigErrors, RepoFile, repository_file
+from bot.config.repository import REPOSITORY_FILE
+from bot.errors import Gone
+from bot.forges import Forge
+from bot.journal import Journal
+from bot.masking import Masking
+from bot.model import Limit, PullRef, Repo, RunId, Sha, Subject
+from bot.projects import Project
+from bot.reports import tail
+from bot.rundir import RunDir
+from bot.store import books, runs
+from bot.store.engine import Store
+from bot.tasks import Task
+from handlers.views import HoldView, KnownTask, PlacedRule, RunView, TaskList
+
+FILE_BYTES = 256 * 1024
+RECENT = 5
+LINE_BYTES = 400
+
+
+class Books:
+    """What was decided before, in the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def held(self, subject: Subject) -> HoldView | None:
+        with self._store.read() as connection:
+            for key in (str(subject), str(subject.repo)):
+                if (found := books.hold_on(connection, key)) is not None:
+                    return HoldView(*found)
+        return None
+
+    def approved(self, repo: Repo, sha: Sha) -> bool:
+        with self._store.read() as connection:
+            return books.approved(connection, str(repo), sha)
+
+    def already_obeyed(self, repo: Repo, comment_id: str, line: str, occurrence: int) -> bool:
+        with self._store.read() as connection:
+            return books.obeyed(connection, str(repo), comment_id, line, occurrence)
+
+    def head_seen(self, pull: PullRef, at: datetime) -> Sha | None:
+        with self._store.read() as connection:
+            head = books.head_at(connection, str(pull), at.timestamp())
+        return Sha(head) if head else None
+
+
+class Index:
+    """The runs, as the index shows them."""
+
+    def __init__(self, store: Store, runs_dir: Path, masking: Masking) -> None:
+        self._store = store
+        self._runs_dir = runs_dir
+        self._masking = masking
+
+    def open_on(self, subject: Subject) -> Sequence[RunView]:
+        with self._store.read() as connection:
+            order = [row.run_id for row in runs.waiting(connection)]
+            return [_view(connection, row, order) for row in runs.open_runs(connection, subject=str(subject))]
+
+    def recent_on(self, subject: Subject) -> Sequence[RunView]:
+        with self._store.read() as connection:
+            order = [row.run_id for row in runs.waiting(connection)]
+            return [
+                _view(connection, row, order) for row in runs.recent(connection, subject=str(subject), limit=RECENT)
+            ]
+
+    def find(self, subject: Subject, prefix: str) -> Sequence[RunView]:
+        with self._store.read() as connection:
+            order = [row.run_id for row in runs.waiting(connection)]
+            known = runs.recent(connection, subject=str(subject), limit=1000)
+            return [_view(connection, row, order) for row in known if row.run_id.startswith(prefix)]
+
+    def log_tail(self, run_id: RunId, lines: int) -> Sequence[str]:
+        log = RunDir(self._runs_dir / run_id).worker_log
+        return self._masking(tail(log, most=lines * LINE_BYTES)).splitlines()[-lines:]
+
+
+def _view(connection: runs.sa.Connection, row: runs.Row, order: list[RunId]) -> RunView:
+    intent = runs.intent(connection, row.run_id)
+    if intent is None:
+        raise LookupError(row.run_id)
+    position = order.index(row.run_id) + 1 if row.run_id in order else 0
+    return RunView(intent, row.phase, row.reason, position, row.closed_at is None)
+
+
+class RepositoryFiles:
+    """The `.leadsman.toml` of each repository's default branch; the last good one stays while a wrong one is there."""
+
+    def __init__(self, config: Config, forges: Mapping[str, Forge], journal: Journal) -> None:
+        self._config = config
+        self._forges = forges
+        self._journal = journal
+        self._good: dict[Repo, RepoFile | None] = {}
+        self._read: dict[Repo, tuple[Sha, tuple[str, ...]]] = {}
+
+    def of(self, repo: Repo) -> tuple[RepoFile | None, tuple[str, ...]]:
+        """The file that counts, and what is to be said of it. Raises `Unavailable` where the forge does not answer."""
+        forge = self._forges[repo.forge]
+        branch = forge.repository(repo).default_branch
+        try:
+            sha = forge.branch_sha(repo, branch)
+        except Gone:
+            return None, ()  # a repository without a commit
+        seen, warnings = self._read.get(repo, (None, ()))
+        if seen != sha:
+            warnings = self._take(repo, forge, sha, branch)
+            self._read[repo] = sha, warnings
+        return self._good.get(repo), warnings
+
+    def _take(self, repo: Repo, forge: Forge, sha: Sha, branch: str) -> tuple[str, ...]:
+        data = forge.file(repo, REPOSITORY_FILE, sha)
+        if data is None:
+            self._good[repo] = None
+            return ()
+        if len(data) > FILE_BYTES:
+            return (f"{REPOSITORY_FILE} is larger than {FILE_BYTES} bytes; the last good one stays.",)
+        try:
+            file = repository_file(data, f"{REPOSITORY_FILE} at {sha} of {branch}", self._config)
+        except ConfigErrors as problem:
+            self._journal.say("repository_file_wrong", repo=str(repo), sha=sha, why=problem.text)
+            return (f"{REPOSITORY_FILE} at {sha} is wrong, so the last good one stays: {problem.text}",)
+        self._good[repo] = file
+        return tuple(str(warning) for warning in file.warnings)
+
+
+class RunningDesk:
+    """`handlers.views.Desk` over the store and the forges."""
+
+    def __init__(
+        self,
+        *,
+        config: Config,
+        forges: Mapping[str, Forge],
+        files: RepositoryFiles,
+        runs: Index,
+        memory: Books,
+        clock: Callable[[], float],
+        new_run_id: Callable[[], RunId],
+    ) -> None:
+        self._config = config
+        self._forges = forges
+        self._files = files
+        self.runs = runs
+        self.memory = memory
+        self._clock = clock
+        self._new_run_id = new_run_id
+
+    def forge(self, repo: Repo) -> Forge:
+        return self._forges[repo.forge]
+
+    def bot_names(self, repo: Repo) -> Collection[str]:
+        login = self._forges[repo.forge].me().login
+        return {"leadsman", login, login.removesuffix("[bot]")}
+
+    def allowed_bots(self, repo: Repo) -> Collection[str]:
+        return getattr(self._config.forges[repo.forge], "allowed_bots", ())
+
+    def project_of(self, repo: Repo) -> Project | None:
+        return self._config.project_of(repo)
+
+    def tasks(self, project: Project) -> TaskList:
+        """The server's tasks for the project come first; the repository's own may not take their names."""
+        own, warnings = self._files.of(project.repo)
+        served = "leadsman.toml"
+        known = {
+            task.name: KnownTask(task, served)
+            for task in self._config.tasks
+            if "*" in task.projects or project.name in task.projects
+        }
+        placed = [PlacedRule(rule, f"{served} [[rule]] {n}") for n, rule in enumerate(self._config.rules, 1)]
+        if own is not None:
+            known |= {task.name: KnownTask(task, own.origin) for task in own.tasks if task.name not in known}
+            placed += [PlacedRule(rule, f"{own.origin} [[rule]] {n}") for n, rule in enumerate(own.rules, 1)]
+        return TaskList(known, placed, warnings)
+
+    def limit_for(self, task: Task, difficulty: str | None) -> Limit:
+        return self._config.budget.limit_for(task, difficulty)
+
+    def changed_between(self, repo: Repo, before: Sha, after: Sha) -> Collection[str] | None:
+        return self._forges[repo.forge].changed_between(repo, before, after)
+
+    def new_run_id(self) -> RunId:
+        return self._new_run_id()
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock(), UTC)
