@@ -1,0 +1,214 @@
+"""A repository's bare mirror: what is fetched once for all the runs that work on it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from gitops import trash
+from gitops.credentials import Remote
+from gitops.git import NETWORK_SECONDS, TREE_SECONDS, Git, GitError
+from gitops.names import is_sha
+
+LOCK_SECONDS = 600.0
+HEADS = "+refs/heads/*:refs/remotes/origin/*"
+
+_INTRUDERS = (
+    *("config.worktree", "hooks", "info", "shallow", "commondir", "gitdir"),
+    *("objects/info/alternates", "objects/info/http-alternates"),
+)
+"""What a mirror never has by itself, and what would change what git does in it."""
+
+
+class LockTimeout(Exception):
+    """Somebody else worked on the mirror for longer than the caller could wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """A file that was not read: it has `size` bytes."""
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """The bare repository at `path` (absolute) that mirrors the branches of `remote`.
+
+    It is the common directory of its runs' worktrees, so a run can write its config, its hooks and its refs. Therefore
+    config and hooks are put right before each use, the remote is named by its URL in each call, and a local ref is a
+    hint: what decides is asked of the remote (`remote_refs`) and passed on as a SHA. This keeps accidents and simple
+    traps away; a run that is an enemy needs a sandbox, since it has the bot's own user.
+    """
+
+    path: Path
+    remote: Remote
+
+    @property
+    def trash(self) -> Path:
+        """Where what has to go is put at once; `gitops.trash.empty` deletes it, whenever there is time."""
+        return Path(f"{self.path}.trash")
+
+    @property
+    def git(self) -> Git:
+        """Git in the mirror, for what needs no lock: reading objects, adding objects, pushing."""
+        self._straighten()
+        return Git(self.path)
+
+    @contextmanager
+    def locked(self, timeout: float = LOCK_SECONDS) -> Iterator[Git]:
+        """The one lock for what changes the mirror's refs and worktrees (fetch, add, remove, prune): these collide when
+        they run side by side. LockTimeout after `timeout` seconds.
+
+        The git that is handed out holds the lock along with us, so that one that survives us still keeps others out.
+        """
+        descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        _lock(descriptor, timeout, f"{self.path} is in use")
+        try:
+            self._straighten()
+            yield Git(self.path, keep_open=(descriptor,))
+        finally:
+            os.close(descriptor)
+
+    def ensure(self) -> None:
+        """Make the mirror if it isn't there; one that was left half-made is completed."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.locked() as git:
+            git.run("init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(self.path))
+            self._straighten()
+
+    def refresh(self, refspecs: Sequence[str] = ()) -> None:
+        """Fetch all branches to `refs/remotes/origin/*`, and what `refspecs` name beside them; drop what is gone."""
+        with self.locked() as git:
+            git.run(
+                *("fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--", self.remote.url, HEADS),
+                *refspecs,
+                remote=self.remote,
+                timeout=NETWORK_SECONDS,
+            )
+
+    def fetch_commit(self, sha: str, *, ref: str | None = None) -> bool:
+        """Fetch the commit `sha`, with the remote's `ref` or by itself, where that is allowed; is it here now?"""
+        if not is_sha(sha):
+            raise ValueError(f"{sha!r} is not a full commit id.")
+        if self.has(sha):
+            return True
+        with self.locked() as git:
+            git.run(
+                *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", self.remote.url, ref or sha),
+                remote=self.remote,
+                timeout=NETWORK_SECONDS,
+                check=False,
+            )
+        return self.has(sha)
+
+    def has(self, sha: str) -> bool:
+        """Is the commit `sha` here?"""
+        return self.git.run("cat-file", "-e", f"{sha}^{{commit}}", check=False).code == 0
+
+    def read_file(self, sha: str, path: str, *, limit: int) -> bytes | TooLarge | None:
+        """The file at `path` in the commit `sha`; None where there is no plain file (a link is not followed)."""
+        git = self.git
+        for entry in git.run("ls-tree", "-z", "--long", "--full-tree", sha, "--", path).items:
+            facts, _, name = entry.partition("\t")
+            mode, _, oid, size = facts.split()
+            if name == path and mode in {"100644", "100755"}:
+                return TooLarge(int(size)) if int(size) > limit else git.run("cat-file", "blob", oid).stdout
+        return None
+
+    def remote_refs(self, *patterns: str) -> dict[str, str]:
+        """The remote's refs now, full name -> object id; `patterns` match a name's end, as in git-ls-remote(1)."""
+        answer = self.git.run(
+            *("ls-remote", "--quiet", "--refs", "--", self.remote.url, *patterns),
+            remote=self.remote,
+            timeout=NETWORK_SECONDS,
+        )
+        pairs = (line.split("\t", 1) for line in answer.text.splitlines())
+        return {ref: oid for oid, ref in pairs}
+
+    def remote_ref(self, ref: str) -> str | None:
+        """What the remote's `ref` (its full name) holds now."""
+        return self.remote_refs(ref).get(ref)
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        """The best common ancestor of two commits, if they have one."""
+        done = self.git.run("merge-base", one, other, check=False)
+        if done.code > 1:
+            raise GitError(("git", "merge-base", one, other), done.code, done.stderr)
+        return done.text or None
+
+    def is_ancestor(self, ancestor: str, of: str) -> bool:
+        """Is `ancestor` reachable from `of` (or the same)? False, too, where one of them is not here."""
+        return self.git.run("merge-base", "--is-ancestor", ancestor, of, check=False).code == 0
+
+    def tidy(self) -> None:
+        """Pack what runs and fetches left loose. What nothing names is kept for two weeks."""
+        with self.locked() as git:
+            git.run("gc", "--quiet", "--prune=2.weeks.ago", timeout=TREE_SECONDS)
+
+    def _straighten(self) -> None:
+        if not self.path.is_dir():
+            return
+        for name in _INTRUDERS:
+            if os.path.lexists(intruder := self.path / name):
+                trash.discard(intruder, self.trash)
+        self._put("HEAD", "ref: refs/heads/main\n")
+        self._put("config", self._config())
+
+    def _put(self, name: str, text: str) -> None:
+        """Make the file `name` a plain one that holds `text`, in one step, unless it is that already."""
+        path = self.path / name
+        try:
+            mode = path.lstat().st_mode
+            if stat.S_ISREG(mode) and path.read_bytes() == text.encode():
+                return
+            if stat.S_ISDIR(mode):
+                trash.discard(path, self.trash)
+        except FileNotFoundError:
+            pass
+        temporary = path.with_name(f"{name}.{uuid4().hex}")
+        temporary.write_bytes(text.encode())
+        temporary.replace(path)
+
+    def _config(self) -> str:
+        url = self.remote.url.replace("\\", "\\\\").replace('"', '\\"')
+        return (
+            "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+            "[gc]\n\tauto = 0\n"
+            f'[remote "origin"]\n\turl = "{url}"\n\tfetch = {HEADS}\n'
+        )
+
+
+def _lock(descriptor: int, timeout: float, what: str) -> None:
+    """Lock `descriptor`, waiting in the kernel. Closes it and raises LockTimeout if that takes too long."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        pass
+    else:
+        return
+    locked, settled = threading.Event(), threading.Lock()
+    given_up = False
+
+    def wait() -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with settled:
+            if given_up:
+                os.close(descriptor)
+            else:
+                locked.set()
+
+    # flock knows no time-out: a thread waits for it, and lets go at once what comes too late.
+    threading.Thread(target=wait, name="mirror-lock", daemon=True).start()
+    locked.wait(timeout)
+    with settled:
+        given_up = not locked.is_set()
+    if given_up:
+        raise LockTimeout(f"{what} by somebody else for more than {timeout:g} s.")

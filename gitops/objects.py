@@ -1,0 +1,48 @@
+"""Commits made without a working tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gitops.git import Git, Identity
+
+
+def empty_tree(git: Git) -> str:
+    """The tree without files, written: git knows it by heart, but can't push what isn't there."""
+    return git.run("mktree").text
+
+
+def tree_of(git: Git, commit: str) -> str:
+    return git.run("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}").text
+
+
+def commit_tree(
+    git: Git,
+    tree: str,
+    *,
+    parents: tuple[str, ...],
+    message: str,
+    identity: Identity,
+    author: Mapping[str, str] | None = None,
+) -> str:
+    """A commit by `identity`, signed if it has a key; `author` (`GIT_AUTHOR_*`) where somebody else wrote it."""
+    signing: tuple[tuple[str, str], ...] = ()
+    if identity.signing_key is not None:
+        signing = (("gpg.format", "ssh"), ("user.signingKey", str(identity.signing_key)))
+    return git.run(
+        "commit-tree",
+        *(("-S",) if signing else ()),
+        *(word for parent in parents for word in ("-p", parent)),
+        "-F",
+        "-",
+        tree,
+        stdin=message.encode(errors="replace").replace(b"\0", b""),
+        environment={**identity.environment(), **(author or {})},
+        settings=signing,
+    ).text
+
+
+def message_of(git: Git, commit: str) -> str:
+    """The message of a commit, as it was written but for a final line's end; "" for what is no commit."""
+    raw = git.run("cat-file", "commit", commit, check=False)
+    return raw.stdout.partition(b"\n\n")[2].decode(errors="replace").rstrip("\n")

@@ -1,0 +1,107 @@
+"""Publishing: the very commit that was checked, never at the cost of anybody else's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gitops.git import Git, GitError, Identity
+from gitops.mirror import Mirror
+from gitops.names import is_sha
+from gitops.objects import commit_tree, message_of, tree_of
+from gitops.push import Pushed, Rejected, push
+
+__all__ = ["Conflict", "Pushed", "Rejected", "already_merged", "incorporate", "push_exact", "rebase"]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two commits that can't be put together without a person; `paths` is where."""
+
+    paths: tuple[str, ...]
+
+
+def push_exact(mirror: Mirror, sha: str, ref: str, *, expect: str | None) -> Pushed | Rejected:
+    """Let the remote's `ref` hold the commit `sha` if it holds `expect`, which was seen and whose work is in `sha`.
+
+    None: it must not be there. Repeated after a push whose end was not seen, it is `Pushed` all the same. `Rejected`
+    without asking the remote to change anything where `sha` would drop commits of `expect`. GitError where the remote
+    did not answer.
+    """
+    if not is_sha(sha) or not mirror.has(sha):
+        raise ValueError(f"{sha!r} is not a commit of the mirror.")
+    if expect is not None and not mirror.is_ancestor(expect, sha):
+        seen = mirror.remote_ref(ref)
+        return Pushed(sha, ref) if seen == sha else Rejected(seen, f"{expect} is not part of {sha}")
+    return push(mirror, sha, ref, expect=expect) or Pushed(sha, ref)
+
+
+def incorporate(mirror: Mirror, tip: str, onto: str, identity: Identity, message: str) -> str | Conflict:
+    """A commit with the work of both `onto` and `tip`: one of them if it has the other, else a merge by `identity`."""
+    if mirror.is_ancestor(onto, tip):
+        return tip
+    if mirror.is_ancestor(tip, onto):
+        return onto
+    git = mirror.git
+    tree = _merge_trees(git, onto, tip)
+    if isinstance(tree, Conflict):
+        return tree
+    return commit_tree(git, tree, parents=(onto, tip), message=message, identity=identity)
+
+
+def rebase(mirror: Mirror, tip: str, base: str, onto: str, identity: Identity) -> str | Conflict:
+    """The commits of `base`..`tip` again, one by one on top of `onto`: their authors stay, the committer is `identity`.
+
+    What `onto` has already is left out. ValueError if there is a merge among them.
+    """
+    git = mirror.git
+    lines = git.run("rev-list", "--reverse", "--topo-order", "--parents", tip, "--not", base).text.splitlines()
+    for line in lines:
+        commit, *parents = line.split()
+        if len(parents) != 1:
+            raise ValueError(f"{commit} has {len(parents)} parents: only a straight line can be rebased.")
+        tree = _replay(git, commit, parents[0], onto, identity)
+        if isinstance(tree, Conflict):
+            return tree
+        if tree != tree_of(git, onto):
+            message, author = message_of(git, commit), _author(git, commit)
+            onto = commit_tree(git, tree, parents=(onto,), message=message, identity=identity, author=author)
+    return onto
+
+
+def already_merged(mirror: Mirror, tip: str, base: str, into: str) -> bool:
+    """Is the work of `base`..`tip` proved to be in `into`: reachable, or the same content (a squash)?
+
+    False wherever that can't be proved, also for commits that change nothing.
+    """
+    if mirror.is_ancestor(tip, into):
+        return True
+    git = mirror.git
+    if tree_of(git, tip) == tree_of(git, base) or mirror.merge_base(tip, into) is None:
+        return False
+    return _merge_trees(git, into, tip) == tree_of(git, into)
+
+
+def _replay(git: Git, commit: str, parent: str, onto: str, identity: Identity) -> str | Conflict:
+    """The tree of `onto` with what `commit` changed since `parent`.
+
+    `merge-tree` finds the common ancestor itself (it can be told only since 2.40): it gets one made for it.
+    """
+    root = commit_tree(git, tree_of(git, parent), parents=(), message="", identity=identity)
+    ours, theirs = (
+        commit_tree(git, tree_of(git, side), parents=(root,), message="", identity=identity) for side in (onto, commit)
+    )
+    return _merge_trees(git, ours, theirs)
+
+
+def _merge_trees(git: Git, ours: str, theirs: str) -> str | Conflict:
+    words = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
+    done = git.run(*words, check=False)
+    if done.code not in (0, 1):
+        raise GitError(("git", *words), done.code, done.stderr)
+    tree, *paths = done.items
+    return tree if done.code == 0 else Conflict(tuple(path for path in paths if path))
+
+
+def _author(git: Git, commit: str) -> dict[str, str]:
+    shown = git.run("show", "--no-patch", "--format=%an%x00%ae%x00%ad%x00", "--date=raw", commit).items
+    return dict(zip(("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"), shown, strict=False))

@@ -1,0 +1,79 @@
+"""One worktree of a mirror: where it is registered, and whether it still is what was made."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitops.git import Git
+from gitops.mirror import Mirror
+
+_READY = "leadsman-ready"
+"""Written into a registration when its checkout is complete: the name of the branch, empty for a plain checkout."""
+
+
+class Damaged(Exception):
+    """The worktree's `.git` does not name its registration any more: git is not run inside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    """The worktree of `mirror` at `path`: found by its name, never by what lies in it."""
+
+    mirror: Mirror
+    path: Path
+
+    @property
+    def registration(self) -> Path:
+        """Its folder in the mirror, named after the whole path: last parts may be the same."""
+        return self.mirror.path / "worktrees" / f"{self.path.name}.{hashlib.sha256(bytes(self.path)).hexdigest()[:12]}"
+
+    @property
+    def git(self) -> Git:
+        """Git in this worktree. Damaged if its marker is not what was put there."""
+        if self.damaged:
+            raise Damaged(f"The `.git` of {self.path} is gone or was changed.")
+        common = self.mirror.git.git_dir
+        return Git(self.registration, common_dir=common, work_tree=self.path)
+
+    @property
+    def damaged(self) -> bool:
+        marker = self.path / ".git"
+        try:
+            # Not more than the line that belongs there is read, and no pipe is waited for.
+            descriptor = os.open(marker, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return True
+        with os.fdopen(descriptor, "rb") as file:
+            try:
+                return file.read(8192) != self.marker
+            except OSError:
+                return True
+
+    @property
+    def marker(self) -> bytes:
+        return b"gitdir: " + bytes(self.registration) + b"\n"
+
+    @property
+    def branch(self) -> str | None:
+        """The branch it was made on; "" for a checkout, None while it is not complete."""
+        try:
+            return (self.registration / _READY).read_text(errors="replace")
+        except OSError:
+            return None
+
+    def complete(self, branch: str) -> None:
+        """Remember that its checkout is complete: a run may work in it from now on."""
+        temporary = self.registration / f"{_READY}.new"
+        temporary.write_text(branch)
+        temporary.replace(self.registration / _READY)
+
+    @property
+    def head(self) -> str | None:
+        """The commit it stands at; None where that can't be read, or there is none yet."""
+        if not (self.registration / "HEAD").exists():
+            return None
+        git = Git(self.registration, common_dir=self.mirror.git.git_dir)
+        return git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", check=False).text or None

@@ -1,0 +1,175 @@
+"""Worktrees of a mirror: a fresh one for each run, on a branch of its own, and clean checkouts of one commit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from gitops import evidence, trash
+from gitops.git import TREE_SECONDS, Git
+from gitops.mirror import Mirror
+from gitops.names import is_branch, is_ref, is_sha
+from gitops.registration import Damaged, Worktree
+
+RECOVER = "refs/leadsman/recover"
+
+_KNOWN_ELSEWHERE = ("--remotes", f"--glob={RECOVER}", "--glob=refs/leadsman/pull")
+"""Refs whose commits the remote has, too, or that are pinned already."""
+
+
+class Taken(Exception):
+    """The folder is a complete worktree that holds something else; it is left alone."""
+
+
+def add(mirror: Mirror, path: Path, *, branch: str, sha: str) -> Worktree:
+    """A fresh worktree at `path` (absolute), on the new branch `branch` that begins at the commit `sha`.
+
+    Can be repeated after a kill at any point: what is half-made is made anew, a complete one is given as it is.
+    `Taken` where `path` is complete but on another branch, or its commits don't descend from `sha`.
+    """
+    if not is_branch(branch):
+        raise ValueError(f"{branch!r} can't be the name of a branch.")
+    tree = Worktree(mirror, path)
+    if tree.branch is not None and tree.path.exists():
+        _agree(tree, branch, sha)
+        return tree
+    with mirror.locked() as git:
+        _pin(git, _tip(git, f"refs/heads/{branch}"), f"{RECOVER}/{branch}", safe=(sha,))
+        _register(git, tree, sha, "--no-track", "-B", branch)
+    return _fill(tree, sha, branch)
+
+
+def checkout(mirror: Mirror, path: Path, sha: str) -> Worktree:
+    """The commit `sha`, whole and clean, at `path` (absolute). What was there before, used or half-made, goes."""
+    tree = Worktree(mirror, path)
+    with mirror.locked() as git:
+        _register(git, tree, sha, "--detach")
+    return _fill(tree, sha, "")
+
+
+def put_files(mirror: Mirror, path: Path, sha: str, files: Sequence[str]) -> None:
+    """Make `files` of the worktree at `path` what they are in the commit `sha`; those it has not are removed."""
+    if files:
+        Worktree(mirror, path).git.run(
+            *("restore", f"--source={sha}", "--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"),
+            stdin=b"".join(os.fsencode(name) + b"\0" for name in files),
+            timeout=TREE_SECONDS,
+        )
+
+
+def damaged(mirror: Mirror, path: Path) -> bool:
+    """Is the `.git` of the worktree at `path` gone, or another than the one that was put there?"""
+    return Worktree(mirror, path).damaged
+
+
+def drop(
+    mirror: Mirror, path: Path, *, recover: str | None = None, patch: Path | None = None, safe: Sequence[str] = ()
+) -> None:
+    """Give the worktree at `path` back: away at once, deleted with the mirror's trash. Can be repeated.
+
+    `recover` is a full ref that takes its commits, as far as neither the remote nor `safe` (commits known to be
+    published) has them. `patch` is a file that takes what was not committed, if anything; not of a damaged worktree.
+    """
+    if recover is not None and not is_ref(recover):
+        raise ValueError(f"{recover!r} can't be the name of a ref.")
+    tree = Worktree(mirror, path)
+    if patch is not None and tree.branch is not None:
+        with suppress(Damaged):
+            evidence.write_leftovers(tree, patch)
+    with mirror.locked() as git:
+        _remove(git, tree, recover, safe)
+
+
+def sweep(mirror: Mirror, root: Path, keep: Collection[Path]) -> list[Path]:
+    """Remove the worktrees at and below `root` (absolute) that are not in `keep`, and what else lies in it; gives what
+    went. `keep` names every worktree anybody holds or is about to make, of this mirror or another's.
+
+    Commits that are nowhere else are pinned under `refs/leadsman/recover/<name of the folder>`.
+    """
+    gone = []
+    with mirror.locked() as git:
+        for tree in _registered(mirror, root):
+            if tree.path not in keep:
+                _remove(git, tree, f"{RECOVER}/{tree.path.name}", ())
+                gone.append(tree.path)
+        for path in sorted(root.iterdir()) if root.is_dir() else ():
+            if not any(path == kept or path in kept.parents for kept in keep):
+                trash.discard(path, mirror.trash)
+                gone.append(path)
+    return gone
+
+
+def _registered(mirror: Mirror, root: Path) -> list[Worktree]:
+    """The worktrees of `mirror` at and below `root`, by what their registrations say, where these agree with it."""
+    trees = []
+    registrations = mirror.path / "worktrees"
+    for registration in sorted(registrations.iterdir()) if registrations.is_dir() else ():
+        with suppress(OSError):
+            path = Path(os.fsdecode((registration / "gitdir").read_bytes())).parent
+            tree = Worktree(mirror, path)
+            if tree.registration == registration and root in path.parents and ".." not in path.parts:
+                trees.append(tree)
+    return trees
+
+
+def _agree(tree: Worktree, branch: str, sha: str) -> None:
+    """`Taken` if the complete `tree` isn't what was asked for."""
+    head = tree.head
+    if tree.damaged or tree.branch != branch or head is None or not tree.mirror.is_ancestor(sha, head):
+        raise Taken(f"{tree.path} was made for {tree.branch!r} and holds {head}: not {branch!r} from {sha}.")
+
+
+def _register(git: Git, tree: Worktree, sha: str, *how: str) -> None:
+    """Make the empty worktree and its registration, under the lock; what is left of an earlier try goes.
+
+    Git names a registration after the last part of the path, with a number where that is taken: ours is renamed to a
+    name that can be told beforehand. So one that bears git's own name is of a try that was killed.
+    """
+    if not is_sha(sha):
+        raise ValueError(f"{sha!r} is not a full commit id.")
+    made = tree.registration.with_name(tree.path.name)
+    for left in (tree.path, tree.registration, made):
+        trash.discard(left, tree.mirror.trash)
+    tree.path.parent.mkdir(parents=True, exist_ok=True)
+    git.run("worktree", "add", "--quiet", "--no-checkout", *how, "--", str(tree.path), sha)
+    made.rename(tree.registration)
+    (tree.registration / "gitdir").write_bytes(bytes(tree.path / ".git") + b"\n")
+    (tree.path / ".git").write_bytes(tree.marker)
+
+
+def _fill(tree: Worktree, sha: str, branch: str) -> Worktree:
+    """Check the commit out, which needs no lock."""
+    tree.git.run("reset", "--quiet", "--hard", sha, timeout=TREE_SECONDS)
+    tree.complete(branch)
+    return tree
+
+
+def _remove(git: Git, tree: Worktree, recover: str | None, safe: Sequence[str]) -> None:
+    """Under the lock. The registration goes last: it knows the branch, for a try after this one is killed."""
+    ref = f"refs/heads/{tree.branch}" if tree.branch and is_branch(tree.branch) else None
+    if recover is not None:
+        _pin(git, tree.head, recover, safe=safe)
+        _pin(git, ref and _tip(git, ref), recover, safe=safe)
+    trash.discard(tree.path, tree.mirror.trash)
+    if ref is not None:
+        git.run("update-ref", "--no-deref", "-d", ref)
+    trash.discard(tree.registration, tree.mirror.trash)
+
+
+def _pin(git: Git, tip: str | None, ref: str, *, safe: Sequence[str]) -> None:
+    """Let `ref` hold `tip` if it has commits that are nowhere else; what `ref` holds already is never let go."""
+    if tip is None:
+        return
+    known = [sha for sha in safe if git.run("cat-file", "-e", f"{sha}^{{commit}}", check=False).code == 0]
+    if not git.run("rev-list", "--max-count=1", tip, "--not", *known, *_KNOWN_ELSEWHERE).stdout:
+        return
+    held = _tip(git, ref)
+    if held is not None and git.run("merge-base", "--is-ancestor", held, tip, check=False).code != 0:
+        ref = f"{ref}-{tip[:12]}"
+    git.run("update-ref", "--no-deref", ref, tip)
+
+
+def _tip(git: Git, ref: str) -> str | None:
+    return git.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", check=False).text or None
