@@ -1,0 +1,348 @@
+"""Every sentence that people read in an answer, as functions that return Markdown: what is, and the next step.
+
+Arguments are plain text from anywhere; they are made harmless here. Nobody is mentioned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.invisible import name_of
+from bot.markdown import block, code, inline
+from bot.model import Held
+
+LOG_BYTES = 20_000
+"""What an answer shows of a log, in bytes of UTF-8: three such answers fit into one comment."""
+
+_PHASES = {
+    "waiting": "waits",
+    "claim": "is being started",
+    "prepare": "is being started",
+    "start": "is being started",
+    "follow": "runs",
+    "seal": "has ended and is being looked at",
+    "check": "is being checked",
+    "publish": "is being published",
+    "give_back": "is being tidied up",
+    "report": "is being reported",
+    "close": "is being tidied up",
+    "closed": "has ended",
+}
+
+# What was typed
+
+
+def unknown_command(word: str, nearest: str | None) -> str:
+    if not word:
+        return "No command stands behind my name. `/help` lists what there is."
+    return f"There is no command {code(word)}.{_did_you_mean(nearest)} `/help` lists what there is."
+
+
+def hidden_characters(characters: Sequence[str]) -> str:
+    names = ", ".join(name_of(character) for character in characters[:5])
+    more = f" and {len(characters) - 5} more" if len(characters) > 5 else ""
+    return (
+        f"This line holds characters that can't be seen ({names}{more}), so what runs could differ from what is read. "
+        "Type it again by hand."
+    )
+
+
+def too_long(what: str, limit: int) -> str:
+    return (
+        f"The {what} is longer than {limit:,} characters, so the command in it was not read. "
+        "Post the command in a short comment of its own."
+    )
+
+
+def too_many(limit: int, left_out: int) -> str:
+    return f"One comment may hold {limit} commands; the last {left_out} were left out. Post them in another comment."
+
+
+def unknown_argument(word: str, nearest: str | None, *, usage: str, passes_on: bool) -> str:
+    behind = " What the task itself is to get goes behind `--`." if passes_on else ""
+    return f"There is no argument {code(word)} here.{_did_you_mean(nearest)}{behind} {_usage(usage)}"
+
+
+def missing_value(argument: str, *, usage: str) -> str:
+    return f"{code(argument)} is missing, or has no value. {_usage(usage)}"
+
+
+def duplicate_argument(argument: str, *, usage: str) -> str:
+    return f"{code(argument)} is given twice; leave one out. {_usage(usage)}"
+
+
+def unclosed_quote() -> str:
+    return "A quote is opened and never closed. Close it, or write `\\'` or `\\\"` for a plain quotation mark."
+
+
+def bad_value(argument: str, value: str, wanted: str, *, usage: str) -> str:
+    return f"{code(argument)} can't be {code(value)}: it takes {wanted}. {_usage(usage)}"
+
+
+def short_sha(value: str, full: str | None) -> str:
+    it = f" The full one is {code(full)}." if full else ""
+    return (
+        f"{code(value)} is not a full commit id. Give all 40 digits: "
+        f"another commit with the same first digits can be made on purpose.{it}"
+    )
+
+
+# Who may
+
+
+def denied(command: str, *, needs: str, has: str, who: str, or_asker: bool) -> str:
+    other = ", or to have asked for the run" if or_asker else ""
+    return (
+        f"{code('/' + command)} needs **{needs}** permission in this repository{other}; {code(who)} has **{has}**. "
+        f"Somebody with {needs} permission can post it."
+    )
+
+
+def no_right(what: str) -> str:
+    return (
+        f"The forge refused the bot what it needs here: {inline(what)}. "
+        "Whoever runs the bot can give its token the right; then post the command again."
+    )
+
+
+def not_found(what: str) -> str:
+    return f"The forge has no such thing (any more): {inline(what)}. Check it, then post the command again."
+
+
+# What can't run now
+
+
+def unknown_task(name: str, nearest: str | None, known: Iterable[str]) -> str:
+    names = ", ".join(code(task) for task in known)
+    there_are = f"There are {names}." if names else "No task is configured for this repository yet."
+    return f"There is no task {code(name)} here.{_did_you_mean(nearest)} {there_are}"
+
+
+def head_moved(where: str, *, was: str, now: str, again: str) -> str:
+    """`ref_changed`: a program that reads the answer looks for that word."""
+    return (
+        f"`ref_changed`: nothing was started. You asked for {code(was)}, but the head of {code(where)} is {code(now)} "
+        f"now. Look at what changed, then ask for it:\n\n{block(again)}"
+    )
+
+
+def pull_closed(number: int, *, merged: bool) -> str:
+    return f"Pull request {number} is {'merged' if merged else 'closed'}, so nothing was started. Reopen it first."
+
+
+def fork_not_approved(number: int, sha: str) -> str:
+    return (
+        f"Pull request {number} comes from a fork, and nobody approved its commit {code(sha)} yet. Somebody with write "
+        f"permission reads that commit, posts this, and asks for the run again:\n\n{block('/ok-to-test ' + sha)}"
+    )
+
+
+def on_hold(by: str, reason: str) -> str:
+    return f"No new runs start here: {code(by)} put it on hold{_because(reason)}. `/unhold` ends that."
+
+
+# Answers
+
+
+def help_page(rows: Iterable[tuple[str, str]], *, who: str, has: str) -> str:
+    """`rows`: usage and help of each command that `who` may use."""
+    listing = "\n".join(f"{usage}\n    {text}" for usage, text in rows)
+    return f"What {code(who)} may do here, with **{has}** permission:\n\n{block(listing)}"
+
+
+def help_of(*, usage: str, text: str, needs: str, or_asker: bool) -> str:
+    other = ", or to have asked for the run" if or_asker else ""
+    who = "Anyone may use it." if needs == "none" else f"It needs {needs} permission{other}."
+    return f"{block(f'{usage}{chr(10)}    {text}')}\n{who}"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLine:
+    name: str
+    help: str
+    difficulty: str
+    origin: str
+
+
+def task_list(tasks: Sequence[TaskLine], warnings: Sequence[str]) -> str:
+    lines = [
+        f"- {code(task.name)}{': ' + inline(task.help) if task.help else ''} "
+        f"({inline(task.difficulty)}, from {code(task.origin)})"
+        for task in tasks
+    ]
+    said = (
+        ["Start one with `/run` and its name:", "\n".join(lines)]
+        if lines
+        else ["No task is configured for this repository yet. Write a `[[task]]` into its `.leadsman.toml`."]
+    )
+    if warnings:
+        said += ["The configuration has warnings:", "\n".join(f"- {inline(warning)}" for warning in warnings)]
+    return "\n\n".join(said)
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run for a list. `position` is its place among the waiting, 0 where it does not wait."""
+
+    run_id: str
+    task: str
+    phase: str
+    reason: str
+    position: int
+    asked_by: str
+    head: str
+
+
+def run_list(open_runs: Sequence[RunLine], ended: Sequence[RunLine]) -> str:
+    if not open_runs and not ended:
+        return "No run was asked for here yet. `/run` with a task's name starts one; `/tasks` lists them."
+    said = [_run_lines(open_runs)] if open_runs else ["No run is open here."]
+    if ended:
+        said += ["Ended lately:", _run_lines(ended)]
+    return "\n\n".join(said)
+
+
+def _run_lines(runs: Sequence[RunLine]) -> str:
+    return "\n".join(
+        f"- {code(run.run_id)}: {code(run.task)} at {code(run.head)}, asked for by {code(run.asked_by)}, {_state(run)}"
+        for run in runs
+    )
+
+
+def _state(run: RunLine) -> str:
+    place = f" at place {run.position}" if run.position else ""
+    reason = f": {inline(run.reason)}" if run.reason else ""
+    return f"{_PHASES.get(run.phase, inline(run.phase))}{place}{reason}"
+
+
+def log_tail(run_id: str, task: str, lines: Sequence[str]) -> str:
+    if not lines:
+        return f"Run {code(run_id)} of {code(task)} has written no log yet."
+    text = block(_last_bytes("\n".join(lines), LOG_BYTES))
+    return f"The end of the log of run {code(run_id)} ({code(task)}):\n\n{text}"
+
+
+def _last_bytes(text: str, most: int) -> str:
+    raw = text.encode(errors="backslashreplace")
+    return raw.decode() if len(raw) <= most else "[...]\n" + raw[-most:].decode(errors="ignore")
+
+
+def stopping(run_id: str, task: str) -> str:
+    return f"Run {code(run_id)} of {code(task)} is being cancelled. Its report says when nothing of it is left."
+
+
+def run_has_ended(run_id: str, task: str) -> str:
+    return f"Run {code(run_id)} of {code(task)} has already ended. `/retry` starts it anew."
+
+
+def run_is_open(run_id: str, task: str) -> str:
+    return f"Run {code(run_id)} of {code(task)} has not ended. Wait for it, or stop it:\n\n{block('/cancel ' + run_id)}"
+
+
+def no_run_here(what: str) -> str:
+    """`what`: "to cancel", "to try again", ..."""
+    return f"There is no run {what} here. `/status` lists what there is."
+
+
+def unknown_run(run_id: str) -> str:
+    return f"There is no run {code(run_id)} here. `/status` lists what there is."
+
+
+def which_run(command: str, run_ids: Sequence[str]) -> str:
+    choices = "\n".join(f"/{command} {run_id}" for run_id in run_ids)
+    return f"More than one run is meant. Post one of these:\n\n{block(choices)}"
+
+
+def hold_set(reason: str) -> str:
+    return f"No new runs start here from now on{_because(reason)}. What runs goes on; `/unhold` ends the hold."
+
+
+def hold_ended(by: str) -> str:
+    return f"Runs may start here again. The hold was set by {code(by)}."
+
+
+def hold_absent() -> str:
+    return "Nothing is on hold here."
+
+
+def approved(sha: str, number: int) -> str:
+    return f"Runs may start on commit {code(sha)} of pull request {number}. A new commit needs a new approval."
+
+
+def only_pulls(command: str) -> str:
+    return f"{code('/' + command)} is for pull requests. Post it there."
+
+
+def approval_not_needed(number: int) -> str:
+    return f"Pull request {number} does not come from a fork, so its commits need no approval. `/run` works right away."
+
+
+# What a run's own part of an answer says
+
+
+def waiting(run_id: str, task: str, reason: str, position: int) -> str:
+    """`position` is its place among the waiting, from 1; 0 where it is on its way already."""
+    place = f" at place {position}" if position else ""
+    why = f": {inline(reason)}" if reason else ""
+    return f"Run {code(run_id)} of {code(task)} waits{place}{why}. This comment tells how it goes on."
+
+
+def running(run_id: str, task: str, started: str) -> str:
+    since = f" since {inline(started)}" if started else ""
+    return f"Run {code(run_id)} of {code(task)} is under way{since}. Its report will stand here; `/cancel` stops it."
+
+
+def held(holder: Held) -> str:
+    return (
+        f"Nothing was started: {inline(holder.by)} has this in hand since {inline(holder.since)}, "
+        f"with run {code(holder.run_id)} ({inline(holder.where)}). Wait for its report, or stop it:\n\n"
+        f"{block('/cancel ' + holder.run_id)}"
+    )
+
+
+def outdated(head: str, newer: str) -> str:
+    return f"**Outdated**: this is about {code(head)}, and the head is {code(newer)} now. `/run` starts on that one."
+
+
+def unreachable(what: str) -> str:
+    return f"{inline(what)} does not answer. The bot keeps trying; nothing needs to be posted again."
+
+
+def left_out(count: int) -> str:
+    return f"*{count:,} bytes were left out here; `/logs` and the run's directory have the rest.*"
+
+
+def _did_you_mean(nearest: str | None) -> str:
+    return f" Did you mean {code(nearest)}?" if nearest else ""
+
+
+def _usage(usage: str) -> str:
+    return f"Usage: {code(usage)}"
+
+
+def _because(reason: str) -> str:
+    return f" ({inline(reason)})" if reason else ""
+
+
+# Reasons that reports and the index repeat
+
+
+def head_of_pull(number: int, *, asked: bool) -> str:
+    return f"the head of #{number} when the bot acted{', as sha= asked' if asked else ''}"
+
+
+def head_of_base(branch: str, *, asked: bool) -> str:
+    return f"the head of {branch}, the project's base, when the bot acted{', as sha= asked' if asked else ''}"
+
+
+def pushed_head(branch: str) -> str:
+    return f"what was pushed to {branch}"
+
+
+def cancelled_in_comment(line: str) -> str:
+    return f"{line} in a comment"
+
+
+def pull_ended(*, merged: bool) -> str:
+    return "the pull request was merged" if merged else "the pull request was closed"

@@ -1,0 +1,66 @@
+"""From an event to what is to be done about it. It reads the forge and the books, and changes nothing."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from bot import wording
+from bot.errors import Gone
+from bot.model import Closed, Commented, Event, Ignored, Labeled, Opened, PullRef, Pushed
+from bot.projects import Project
+from handlers import rules
+from handlers.comments import decide_comment
+from handlers.decision import CancelAll, Decision, MarkOutdated, Result
+from handlers.patience import patience
+from handlers.views import Desk
+
+
+def decide(event: Event, desk: Desk) -> Decision | Ignored:
+    """What to do now about `event`. The same event decided again comes to the same answer keys.
+
+    Raises `Unavailable` where the forge did not answer, or does not know yet what the event tells: decide it again
+    later. Raises `Forbidden` where the bot's token may not read what it must, and nobody is there to be told.
+    """
+    project = desk.project_of(event.subject.repo)
+    if project is None:
+        return Ignored(f"{event.subject.repo} is in no [[project]] of the configuration.")
+    match event.what:
+        case Commented():
+            return decide_comment(event, event.what, project, desk)
+        case Closed():
+            return _closed(event, desk)
+        case Opened() | Pushed() | Labeled():
+            return _happened(event, project, desk)
+        case _:
+            assert_never(event.what)
+
+
+def _closed(event: Event, desk: Desk) -> Decision | Ignored:
+    if not isinstance(event.subject, PullRef):
+        return Ignored("Only a pull request's end ends its runs.")
+    try:
+        pull = desk.forge(event.subject.repo).pull(event.subject)
+    except Gone:
+        return Decision((CancelAll(event.subject, wording.pull_ended(merged=False)),))
+    if pull.open:
+        return Ignored("The pull request is open again.")
+    return Decision((CancelAll(event.subject, wording.pull_ended(merged=pull.merged)),))
+
+
+def _happened(event: Event, project: Project, desk: Desk) -> Decision | Ignored:
+    """Opened, labeled or pushed to: runs that it outdates, and rules that it fires."""
+    try:
+        outdated = _outdated(event, desk)
+        fired = rules.fire(event, project, desk)
+    except Gone as problem:
+        return Ignored(f"The forge has no such thing any more: {problem}")
+    results: tuple[Result, ...] = (*outdated, *fired.starts)
+    return Decision(results, None, fired.obeyed) if results else Ignored(" ".join(fired.reasons))
+
+
+def _outdated(event: Event, desk: Desk) -> tuple[MarkOutdated, ...]:
+    if not isinstance(event.subject, PullRef) or not isinstance(event.what, Pushed):
+        return ()
+    with patience(event, desk.now()):
+        head = desk.forge(event.subject.repo).pull(event.subject).head_sha
+    return (MarkOutdated(event.subject, head),)

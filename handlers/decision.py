@@ -1,0 +1,100 @@
+"""What is to be done about an event: values, for others to carry out in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.model import Actor, Intent, IssueRef, PullRef, Repo, RunId, Sha, Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A run; its part of the answer follows it to its end."""
+
+    intent: Intent
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A part of the answer, in Markdown. `well` is False for a refusal."""
+
+    text: str
+    well: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    run_id: RunId
+    by: Actor
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    subject: Subject
+    by: Actor
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unhold:
+    subject: Subject
+    by: Actor
+
+
+@dataclass(frozen=True, slots=True)
+class Approve:
+    """Runs may start on this one commit, whatever fork it comes from."""
+
+    repo: Repo
+    sha: Sha
+    by: Actor
+
+
+@dataclass(frozen=True, slots=True)
+class MarkOutdated:
+    """The open runs on the subject that started from another commit are outdated, or, where their task says
+    `on_push = "cancel"`, cancelled."""
+
+    subject: Subject
+    new_head: Sha
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAll:
+    subject: Subject
+    why: str
+
+
+Result = Start | Say | Stop | Hold | Unhold | Approve | MarkOutdated | CancelAll
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The comment that answers: its key, the same each time the same command is decided, and where it goes."""
+
+    key: str
+    on: PullRef | IssueRef
+    comment_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Obeyed:
+    """What to remember, so that a second delivery repeats nothing: a command's text and occurrence in its comment.
+
+    For a rule `comment_id` is "rule" and `line` names the rule and what it fired on.
+    """
+
+    repo: Repo
+    comment_id: str
+    line: str
+    occurrence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do, in order. All `Say` and command-started `Start` are parts of `answer`; rules answer by their own."""
+
+    results: tuple[Result, ...]
+    answer: Answer | None = None
+    obeyed: tuple[Obeyed, ...] = ()

@@ -1,0 +1,180 @@
+"""`[[rule]]`: tasks that start without a command."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from bot.errors import UserError
+from bot.model import Actor, BranchRef, Event, Intent, IssueRef, Labeled, Opened, PullRef, Pushed, RuleFired
+from bot.projects import Project
+from bot.tasks import Condition
+from bot.verification import matches
+from handlers.decision import Obeyed, Start
+from handlers.patience import patience
+from handlers.starting import Head, head_now
+from handlers.views import Desk, PlacedRule, TaskList
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """The runs that rules start, what to remember of them, and why others did not start."""
+
+    starts: tuple[Start, ...] = ()
+    obeyed: tuple[Obeyed, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scene:
+    """What all rules are held against."""
+
+    event: Event
+    head: Head
+    project: Project
+    listing: TaskList
+    desk: Desk
+
+
+def fire(event: Event, project: Project, desk: Desk) -> Fired:
+    """Works out which rules start what. Raises `Gone` for what the forge does not have (any more)."""
+    on = name_of(event)
+    listing = desk.tasks(project)
+    placed = [rule for rule in listing.rules if rule.rule.on == on]
+    if on is None or not placed:
+        return Fired(reasons=("No rule is for this.",))
+    if event.actor.id == desk.forge(event.subject.repo).me().id:
+        return Fired(reasons=("It is the bot's own doing, which starts no rule.",))
+    with patience(event, desk.now()):
+        head = head_now(event.subject, project, desk.forge(event.subject.repo))
+    if (why := _against(event, head, desk)) is not None:
+        return Fired(reasons=(why,))
+    scene = _Scene(event=event, head=head, project=project, listing=listing, desk=desk)
+    different = {_fact(rule, scene): rule for rule in placed}  # one that stands in two files fires once
+    return _together([_one(rule, n, scene) for n, rule in enumerate(different.values())])
+
+
+def name_of(event: Event) -> str | None:
+    """The `on` of the rules that this event may fire."""
+    match event.subject, event.what:
+        case PullRef(), Opened():
+            return "pull_request.opened"
+        case PullRef(), Pushed():
+            return "pull_request.pushed"
+        case IssueRef(), Opened():
+            return "issues.opened"
+        case IssueRef(), Labeled():
+            return "issues.labeled"
+        case BranchRef(), Pushed(after=after) if after is not None:
+            return "push"
+        case _:
+            return None
+
+
+def _against(event: Event, head: Head, desk: Desk) -> str | None:
+    """Why no rule starts anything here now."""
+    if (hold := desk.memory.held(event.subject)) is not None:
+        return f"{hold.by} put it on hold."
+    if isinstance(event.what, Pushed) and event.what.after != head.sha:
+        return "The head has moved on; its own delivery comes, or came, too."
+    if head.pull is not None and not head.pull.open:
+        return "The pull request is closed."
+    if head.pull is not None and head.pull.is_fork and not desk.memory.approved(event.subject.repo, head.sha):
+        return f"Commit {head.sha} of a fork was not approved with /ok-to-test."
+    return None
+
+
+def _one(placed: PlacedRule, ordinal: int, scene: _Scene) -> Fired:
+    rule, event, desk = placed.rule, scene.event, scene.desk
+    known = scene.listing.tasks.get(rule.task)
+    if known is None:
+        return Fired(reasons=(f"{placed.place}: there is no task {rule.task} in this project.",))
+    if not _holds(rule.if_, event, scene.head, desk):
+        return Fired(reasons=(f"{placed.place}: its conditions do not hold.",))
+    done = Obeyed(event.subject.repo, "rule", _fact(placed, scene), 0)
+    if desk.memory.already_obeyed(done.repo, done.comment_id, done.line, done.occurrence):
+        return Fired(reasons=(f"{placed.place}: it has fired for this before.",))
+    try:
+        limit = desk.limit_for(known.task, None)
+    except UserError as problem:
+        return Fired(reasons=(f"{placed.place}: {problem.text}",))
+    intent = Intent(
+        run_id=desk.new_run_id(),
+        event=event,
+        ordinal=ordinal,
+        reason=RuleFired(rule.on, placed.place),
+        project=scene.project.name,
+        task=known.task,
+        args=(),
+        head=scene.head.sha,
+        head_why=scene.head.why(asked=False),
+        base_ref=scene.head.base_ref,
+        trusted_from=known.origin,
+        limit=limit,
+        answer=done.line,
+        at=desk.now(),
+    )
+    return Fired(starts=(Start(intent),), obeyed=(done,))
+
+
+def _fact(placed: PlacedRule, scene: _Scene) -> str:
+    """A name for "this rule, on this": the rule by what it says, since its place moves when others are added."""
+    subject = scene.event.subject
+    whole = "\0".join(
+        [placed.rule.model_dump_json(by_alias=True), subject.kind, str(subject), _stamp(scene.event, scene.head)]
+    )
+    return f"rule-{hashlib.sha256(whole.encode(errors='surrogatepass')).hexdigest()[:32]}"
+
+
+def _stamp(event: Event, head: Head) -> str:
+    """What tells one firing from the next. Two webhooks of one repository send the same thing with different ids."""
+    match event.what:
+        case Labeled(label):
+            return f"{label} at {event.at.isoformat()}"
+        case Opened() if isinstance(event.subject, IssueRef):
+            return "opened"
+        case _:
+            return head.sha
+
+
+def _holds(condition: Condition, event: Event, head: Head, desk: Desk) -> bool:
+    """Does all of it hold, by what the forge says now? A forge knows no category and no status."""
+    return (
+        condition.category is None
+        and condition.status is None
+        and (condition.author is None or _is(condition.author, event.actor))
+        and (condition.label is None or _has_label(condition.label, event, head, desk))
+        and (not condition.paths or _touches(condition.paths, event, desk))
+    )
+
+
+def _is(login: str, who: Actor) -> bool:
+    return login.lower() == who.login.lower()
+
+
+def _has_label(label: str, event: Event, head: Head, desk: Desk) -> bool:
+    """On `issues.labeled` it must be the one that was set, and still be there."""
+    if isinstance(event.what, Labeled) and event.what.label != label:
+        return False
+    if isinstance(event.subject, IssueRef):
+        return label in desk.forge(event.subject.repo).issue(event.subject).labels
+    return head.pull is not None and label in head.pull.labels
+
+
+def _touches(globs: tuple[str, ...], event: Event, desk: Desk) -> bool:
+    subject = event.subject
+    changed: Collection[str] | None = None
+    if isinstance(subject, PullRef):
+        changed = desk.forge(subject.repo).changed_files(subject)
+    elif isinstance(event.what, Pushed) and event.what.before and event.what.after:
+        changed = desk.changed_between(subject.repo, event.what.before, event.what.after)
+    return changed is not None and any(matches(path, glob) for path in changed for glob in globs)
+
+
+def _together(fired: list[Fired]) -> Fired:
+    return Fired(
+        starts=tuple(start for one in fired for start in one.starts),
+        obeyed=tuple(done for one in fired for done in one.obeyed),
+        reasons=tuple(reason for one in fired for reason in one.reasons),
+    )

@@ -1,0 +1,138 @@
+"""What the decisions look at: the forge as it is now, and the bot's own books. They change nothing through it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from bot.forges import Comment, Issue, Pull, RepoFacts
+from bot.model import Actor, Intent, IssueRef, Limit, Permission, PullRef, Repo, RunId, Sha, Subject
+from bot.projects import Project
+from bot.tasks import Rule, Task
+
+
+class ForgeView(Protocol):
+    """The part of `bot.forges.Forge` that is read. Calls raise `Gone`, `Forbidden` or `Unavailable`."""
+
+    def me(self) -> Actor: ...
+    def repository(self, repo: Repo) -> RepoFacts: ...
+    def branch_sha(self, repo: Repo, branch: str) -> Sha: ...
+    def pull(self, ref: PullRef) -> Pull: ...
+    def changed_files(self, ref: PullRef) -> tuple[str, ...]: ...
+    def issue(self, ref: IssueRef) -> Issue: ...
+    def permission(self, repo: Repo, who: Actor) -> Permission: ...
+    def comment(self, on: PullRef | IssueRef, comment_id: str) -> Comment: ...
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTask:
+    """A task, and where it is written: "leadsman.toml", or ".leadsman.toml at <sha> of main"."""
+
+    task: Task
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRule:
+    """A rule, and its place: "leadsman.toml [[rule]] 2"."""
+
+    rule: Rule
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskList:
+    """What may run in a project: the server's tasks and rules, and those of the default branch's `.leadsman.toml`."""
+
+    tasks: Mapping[str, KnownTask]
+    rules: Sequence[PlacedRule] = ()
+    warnings: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as the index shows it. `position` is its place among the waiting, 0 where it does not wait."""
+
+    intent: Intent
+    phase: str
+    reason: str
+    position: int
+    is_open: bool
+
+    @property
+    def run_id(self) -> RunId:
+        return self.intent.run_id
+
+    @property
+    def task(self) -> str:
+        return self.intent.task.name
+
+    @property
+    def asked_by(self) -> Actor:
+        return self.intent.event.actor
+
+
+class Runs(Protocol):
+    def open_on(self, subject: Subject) -> Sequence[RunView]:
+        """The runs on it that have not ended, the oldest first."""
+
+    def recent_on(self, subject: Subject) -> Sequence[RunView]:
+        """The last few runs on it, open or ended, the newest first."""
+
+    def find(self, subject: Subject, prefix: str) -> Sequence[RunView]:
+        """The runs on it whose id starts with `prefix`: more than one is for the person to choose from."""
+
+    def log_tail(self, run_id: RunId, lines: int) -> Sequence[str]:
+        """The last lines of its log, secrets masked; none where there is no log yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoldView:
+    """Who keeps new runs from starting, and why (may be empty)."""
+
+    by: str
+    reason: str
+
+
+class Memory(Protocol):
+    """What was decided before."""
+
+    def held(self, subject: Subject) -> HoldView | None:
+        """The hold on it, or on its whole repository."""
+
+    def approved(self, repo: Repo, sha: Sha) -> bool:
+        """Did somebody with write permission post `/ok-to-test` for exactly this commit?"""
+
+    def already_obeyed(self, repo: Repo, comment_id: str, line: str, occurrence: int) -> bool:
+        """Is this in the books, put there with an earlier `Decision.obeyed`?"""
+
+    def head_seen(self, pull: PullRef, at: datetime) -> Sha | None:
+        """The pull request's head that the bot knew at that time, from the deliveries; None where it knew none."""
+
+
+class Desk(Protocol):
+    """Everything that a decision may look at."""
+
+    @property
+    def runs(self) -> Runs: ...
+    @property
+    def memory(self) -> Memory: ...
+    def forge(self, repo: Repo) -> ForgeView: ...
+    def bot_names(self, repo: Repo) -> Collection[str]:
+        """The logins that people address the bot by on that forge (`@leadsman`)."""
+
+    def allowed_bots(self, repo: Repo) -> Collection[str]:
+        """Logins of the bots whose comments count."""
+
+    def project_of(self, repo: Repo) -> Project | None: ...
+    def tasks(self, project: Project) -> TaskList: ...
+    def limit_for(self, task: Task, difficulty: str | None) -> Limit:
+        """Raises `UserError` for a difficulty that is not in the table; None is the task's own."""
+
+    def changed_between(self, repo: Repo, before: Sha, after: Sha) -> Collection[str] | None:
+        """The paths that a push to a branch changed; None where that can't be told."""
+
+    def new_run_id(self) -> RunId: ...
+    def now(self) -> datetime: ...
