@@ -5,8 +5,6 @@ Standard library only: commands that must be quick begin here.
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import socket
 import stat
@@ -16,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from bot import statefiles
 from bot.errors import UserError
 
 
@@ -64,7 +63,7 @@ class HomeLock:
     def listens_at(self, address: str) -> None:
         """Tells other commands where the door is."""
         self.holder = self.holder._replace(address=address)
-        _write(sidecar(self._home), json.dumps(self.holder._asdict()))
+        statefiles.write_json(sidecar(self._home), self.holder._asdict())
 
 
 def resolve(given: str | None, environ: Mapping[str, str]) -> Path:
@@ -118,32 +117,25 @@ def sidecar(home: Path) -> Path:
 @contextmanager
 def serving(home: Path, address: str = "") -> Iterator[HomeLock]:
     """Holds the home for as long as the block runs, and this process lives. Raises `HomeHeld` where another does."""
-    descriptor = os.open(lock_file(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = statefiles.take_lock(lock_file(home))
+    if descriptor is None:
+        raise HomeHeld(home, _read(sidecar(home)))
     try:
-        if not _take(descriptor):
-            raise HomeHeld(home, _read(sidecar(home)))
         sidecar(home).unlink(missing_ok=True)
         lock = HomeLock(home, _myself())
         lock.listens_at(address)
         yield lock
-        # Only a server that ends well takes its note away; the lock goes with the process in any case.
-        sidecar(home).unlink(missing_ok=True)
     finally:
+        # The note first: while it is there, the lock is ours, and no later holder's note can be taken away.
+        sidecar(home).unlink(missing_ok=True)
         os.close(descriptor)
 
 
 def lock_state(home: Path) -> LockState:
-    """Is the home held, and by whom. Needs no right but to read, and makes nothing."""
-    holder = _read(sidecar(home))
-    try:
-        descriptor = os.open(lock_file(home), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return LockState(held=False, holder=holder)
-    try:
-        held = not _try(descriptor, fcntl.LOCK_SH)
-    finally:
-        os.close(descriptor)
-    return LockState(held, _read(sidecar(home)) if held else holder)
+    """Is the home held, and by whom. Makes nothing, and disturbs no server."""
+    if statefiles.is_locked(lock_file(home)):
+        return LockState(held=True, holder=_read(sidecar(home)))
+    return LockState(held=False, holder=_read(sidecar(home)))
 
 
 def held_by(home: Path) -> Holder | None:
@@ -161,25 +153,6 @@ def _who(holder: Holder) -> str:
     return f"pid {holder.pid} on {holder.host} since {holder.since}, session {holder.session}{at}"
 
 
-def _take(descriptor: int) -> bool:
-    """Takes the lock, unless a server has it. Those who only look share it for microseconds: they are outwaited."""
-    for _ in range(10_000):
-        if _try(descriptor, fcntl.LOCK_EX):
-            return True
-        if not _try(descriptor, fcntl.LOCK_SH):
-            return False
-        os.sched_yield()
-    return False
-
-
-def _try(descriptor: int, mode: int) -> bool:
-    try:
-        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _myself() -> Holder:
     return Holder(
         pid=os.getpid(),
@@ -187,7 +160,7 @@ def _myself() -> Holder:
         session=os.urandom(8).hex(),
         host=socket.gethostname(),
         address="",
-        since=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        since=statefiles.time_text(),
     )
 
 
@@ -200,20 +173,11 @@ def _started() -> float:
 
 def _read(path: Path) -> Holder | None:
     """What the note says; None for none, and for one that is broken."""
+    raw = statefiles.read_json(path)
     try:
-        raw = json.loads(path.read_bytes())
-        return Holder(**{name: kind(raw[name]) for name, kind in _KINDS.items()})
-    except (OSError, ValueError, KeyError, TypeError):
+        return None if raw is None else Holder(**{name: kind(raw[name]) for name, kind in _KINDS.items()})
+    except (KeyError, TypeError, ValueError):
         return None
 
 
 _KINDS = {"pid": int, "pid_started": float, "session": str, "host": str, "address": str, "since": str}
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)

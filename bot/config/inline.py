@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from bot.config.places import Path
 
-_HOLDS_SECRET = re.compile(r"(^|_)(token|secret|password|passwd|api_?key|access_key|private_key)s?$", re.IGNORECASE)
 _NAMES_SECRET = re.compile(r"_env$", re.IGNORECASE)
 _SECRET_FILE = re.compile(r"(token|secret|password|key)s?_file$", re.IGNORECASE)
 _TOKEN = re.compile(
@@ -15,11 +14,12 @@ _TOKEN = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----)"
 )
 _BARE_KEY = re.compile(r"[0-9a-f]{40,}", re.IGNORECASE)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _URL_PASSWORD = re.compile(r"://[^/\s@:]*:[^/\s@]+@")
 
 
 def secrets_in(document: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """(place, what to do instead) of each value that is a secret, or stands where one would."""
+    """(place, what to do instead) of each value that looks like a secret, whatever its key."""
     if isinstance(document, dict):
         for key, value in document.items():
             yield from secrets_in(value, (*path, key))
@@ -43,14 +43,10 @@ def secret_files_in(document: object, path: Path = ()) -> Iterator[Path]:
 
 def _problem(path: Path, text: str) -> str | None:
     key = next((step for step in reversed(path) if isinstance(step, str)), "")
-    if _HOLDS_SECRET.search(key) and len(path) > 1:
-        singular = key.removesuffix("s")
-        return (
-            "a secret is never written into this file; put it into an environment variable and name that one: "
-            f'{singular}_env = "LEADSMAN_{singular.upper()}"'
-        )
     if _NAMES_SECRET.search(key) and (_TOKEN.search(text) or _BARE_KEY.fullmatch(text)):
         return "holds the secret itself; it takes the NAME of the environment variable that holds it. Revoke this one"
+    if _NAMES_SECRET.search(key) and not _VARIABLE.fullmatch(text):
+        return "takes the name of an environment variable: letters, digits and _, no digit first"
     if _TOKEN.search(text):
         return "holds a secret, which is never written into this file. Revoke it, and pass the new one by environment"
     if _URL_PASSWORD.search(text):

@@ -13,10 +13,11 @@ from pydantic_core import ErrorDetails
 
 from bot.nearest import did_you_mean
 
-SECRET_KEY = re.compile(
-    r"(^|_)(token|secret|password|passwd|api_?key|access_key|private_key)s?(_env|_file)?$", re.IGNORECASE
-)
-"""Keys that hold or name a secret: what stands behind them is never repeated."""
+_WORDS = r"(^|_)(token|secret|password|passwd|api_?key|access_key|private_key)s?"
+HOLDS_SECRET = re.compile(f"{_WORDS}$", re.IGNORECASE)
+"""Keys that would hold a secret itself: there are none."""
+NEAR_SECRET = re.compile(f"{_WORDS}(_env|_file)?$", re.IGNORECASE)
+"""Also those that say where one is: what stands behind them by mistake is never repeated."""
 
 _WANTED: Mapping[str, str] = {
     "int_type": "a whole number",
@@ -45,7 +46,7 @@ def sentence(error: ErrorDetails, model: type[BaseModel]) -> str:
     but = _but(error)
     match kind:
         case "extra_forbidden":
-            what = f"unknown key{did_you_mean(str(error['loc'][-1]), known_keys(model, error['loc'][:-1]))}"
+            what = _unknown(str(error["loc"][-1]), known_keys(model, error["loc"][:-1]))
         case "missing":
             what = f"is missing ({_description(model, error['loc'])})"
         case "value_error":
@@ -110,6 +111,17 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:56]}..."
 
 
+def _unknown(key: str, known: list[str]) -> str:
+    if not HOLDS_SECRET.search(key):
+        return f"unknown key{did_you_mean(key, known)}"
+    singular = key.removesuffix("s")
+    instead = [name for name in known if name.startswith(singular)] or [f"{singular}_env"]
+    return (
+        "a secret is never written into this file. Put it into an environment variable, and name that one: "
+        f'{instead[0]} = "LEADSMAN_{singular.upper()}"'
+    )
+
+
 def _field(model: type[BaseModel], key: str) -> FieldInfo | None:
     return next((field for name, field in model.model_fields.items() if key == (field.alias or name)), None)
 
@@ -127,7 +139,7 @@ def _description(model: type[BaseModel], path: tuple[int | str, ...]) -> str:
 def _but(error: ErrorDetails) -> str:
     """What stands there instead, unless it may be a secret."""
     keys = [step for step in error["loc"] if isinstance(step, str)]
-    return "" if any(SECRET_KEY.search(key) for key in keys) else f", not {shown(error['input'])}"
+    return "" if any(NEAR_SECRET.search(key) for key in keys) else f", not {shown(error['input'])}"
 
 
 def _or(words: list[str]) -> str:
