@@ -12,7 +12,8 @@ from bot.forges import Forge
 from bot.model import Repo
 from gitops.credentials import Remote
 from gitops.git import GitError
-from gitops.mirror import LockTimeout, Mirror
+from gitops.locks import LockTimeout
+from gitops.mirror import Mirror
 
 
 class Repositories:

@@ -80,25 +80,27 @@ def seal(mirror: Mirror, path: Path, *, base: str, identity: Identity, message: 
     `Damaged` where the worktree's marker is not ours.
     """
     tree = Worktree(mirror, path)
-    git = tree.git
-    unfinished = next((name for file, name in _OPERATIONS.items() if (git.git_dir / file).exists()), None)
-    head = tree.head
-    found = snapshot.take(git, tree.path, head)
-    if found.tree != (tree_of(git, head) if head else empty_tree(git)):
-        parents = (head,) if head else ()
-        tip = commit_tree(git, found.tree, parents=parents, message=message, identity=identity)
-        _advance(tree, git, tip)
-    else:
+    with tree.held() as git:
+        head = tree.head
+        found = snapshot.take(git, path, head)
         tip = head or base
-    (git.git_dir / "leadsman-index").replace(git.git_dir / "index")
-    return Sealed(
-        tip=tip,
-        commits=int(git.run("rev-list", "--count", tip, "--not", base).text),
-        committed_leftovers=tip != base and message_of(git, tip) == message.rstrip("\n"),
-        descends=mirror.is_ancestor(base, tip),
-        skipped=found.skipped,
-        unfinished=unfinished,
-    )
+        if found.tree != _tree_at(git, head):
+            parents = (head,) if head else ()
+            tip = commit_tree(git, found.tree, parents=parents, message=message, identity=identity)
+            _advance(tree, git, tip)
+        snapshot.keep_index(git)
+        return Sealed(
+            tip=tip,
+            commits=int(git.run("rev-list", "--count", tip, "--not", base).text),
+            committed_leftovers=tip != base and message_of(git, tip) == message.rstrip("\n"),
+            descends=mirror.is_ancestor(base, tip),
+            skipped=found.skipped,
+            unfinished=next((name for file, name in _OPERATIONS.items() if (git.git_dir / file).exists()), None),
+        )
+
+
+def _tree_at(git: Git, head: str | None) -> str:
+    return tree_of(git, head) if head else empty_tree(git)
 
 
 def _advance(tree: Worktree, git: Git, tip: str) -> None:
@@ -111,10 +113,9 @@ def _advance(tree: Worktree, git: Git, tip: str) -> None:
 
 def write_leftovers(tree: Worktree, patch: Path) -> int:
     """Write what is uncommitted in a worktree as a patch; its size in bytes, and no file where that is 0."""
-    git = tree.git
-    head = tree.head
-    found = snapshot.take(git, tree.path, head)
-    return _write_patch(git, tree_of(git, head) if head else empty_tree(git), found.tree, patch)
+    with tree.held() as git:
+        head = tree.head
+        return _write_patch(git, _tree_at(git, head), snapshot.take(git, tree.path, head).tree, patch)
 
 
 def write_patch(mirror: Mirror, base: str, tip: str, patch: Path) -> int:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from gitops import trash
+from gitops import locks, trash
 from gitops.credentials import Remote
 from gitops.git import NETWORK_SECONDS, TREE_SECONDS, Git, GitError
 from gitops.names import is_sha
 
-LOCK_SECONDS = 600.0
 HEADS = "+refs/heads/*:refs/remotes/origin/*"
 
 _INTRUDERS = (
@@ -25,10 +22,6 @@ _INTRUDERS = (
     *("objects/info/alternates", "objects/info/http-alternates"),
 )
 """What a mirror never has by itself, and what would change what git does in it."""
-
-
-class LockTimeout(Exception):
-    """Somebody else worked on the mirror for longer than the caller could wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +56,15 @@ class Mirror:
         return Git(self.path)
 
     @contextmanager
-    def locked(self, timeout: float = LOCK_SECONDS) -> Iterator[Git]:
+    def locked(self, timeout: float = locks.SECONDS) -> Iterator[Git]:
         """The one lock for what changes the mirror's refs and worktrees (fetch, add, remove, prune): these collide when
-        they run side by side. LockTimeout after `timeout` seconds.
+        they run side by side. `LockTimeout` after `timeout` seconds.
 
         The git that is handed out holds the lock along with us, so that one that survives us still keeps others out.
         """
-        descriptor = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        _lock(descriptor, timeout, f"{self.path} is in use")
-        try:
+        with locks.held(Path(f"{self.path}.lock"), os.O_RDWR | os.O_CREAT, timeout) as descriptor:
             self._straighten()
             yield Git(self.path, keep_open=(descriptor,))
-        finally:
-            os.close(descriptor)
 
     def ensure(self) -> None:
         """Make the mirror if it isn't there; one that was left half-made is completed."""
@@ -184,31 +173,3 @@ class Mirror:
             "[gc]\n\tauto = 0\n"
             f'[remote "origin"]\n\turl = "{url}"\n\tfetch = {HEADS}\n'
         )
-
-
-def _lock(descriptor: int, timeout: float, what: str) -> None:
-    """Lock `descriptor`, waiting in the kernel. Closes it and raises LockTimeout if that takes too long."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        pass
-    else:
-        return
-    locked, settled = threading.Event(), threading.Lock()
-    given_up = False
-
-    def wait() -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        with settled:
-            if given_up:
-                os.close(descriptor)
-            else:
-                locked.set()
-
-    # flock knows no time-out: a thread waits for it, and lets go at once what comes too late.
-    threading.Thread(target=wait, name="mirror-lock", daemon=True).start()
-    locked.wait(timeout)
-    with settled:
-        given_up = not locked.is_set()
-    if given_up:
-        raise LockTimeout(f"{what} by somebody else for more than {timeout:g} s.")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from gitops import locks
 from gitops.git import Git
 from gitops.mirror import Mirror
 
@@ -30,13 +33,20 @@ class Worktree:
         """Its folder in the mirror, named after the whole path: last parts may be the same."""
         return self.mirror.path / "worktrees" / f"{self.path.name}.{hashlib.sha256(bytes(self.path)).hexdigest()[:12]}"
 
-    @property
-    def git(self) -> Git:
-        """Git in this worktree. Damaged if its marker is not what was put there."""
-        if self.damaged:
+    @contextmanager
+    def held(self) -> Iterator[Git]:
+        """Git in this worktree, for us alone: also a git that outlived its bot has ended. `Damaged` if the marker is
+        not what was put there."""
+        if self.damaged or not self.registration.is_dir():
             raise Damaged(f"The `.git` of {self.path} is gone or was changed.")
         common = self.mirror.git.git_dir
-        return Git(self.registration, common_dir=common, work_tree=self.path)
+        with locks.held(self.registration, os.O_RDONLY | os.O_DIRECTORY, locks.SECONDS) as descriptor:
+            yield Git(self.registration, common_dir=common, work_tree=self.path, keep_open=(descriptor,))
+
+    def settle(self) -> None:
+        """Wait until no git works in it any more."""
+        with suppress(FileNotFoundError), locks.held(self.registration, os.O_RDONLY | os.O_DIRECTORY, locks.SECONDS):
+            pass
 
     @property
     def damaged(self) -> bool:

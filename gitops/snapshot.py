@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gitops.git import TREE_SECONDS, Git
 
+_INDEX = "leadsman-index"
 _GITLINK = "160000"
 
 
@@ -26,7 +27,7 @@ def take(git: Git, files: Path, head: str | None) -> Snapshot:
 
     The index is a fresh one: in the run's own a file may be flagged as unchanged, and its edits would be lost.
     """
-    index = git.git_dir / "leadsman-index"
+    index = git.git_dir / _INDEX
     for left in (index, Path(f"{index}.lock")):  # of a try that was killed
         left.unlink(missing_ok=True)
     own = {"GIT_INDEX_FILE": str(index)}
@@ -41,6 +42,11 @@ def take(git: Git, files: Path, head: str | None) -> Snapshot:
     _update(git, own, "--replace", fit)
     tree = git.run("write-tree", environment=own).text
     return Snapshot(tree, tuple(sorted({*links, *inner, *candidates} - {*fit})))
+
+
+def keep_index(git: Git) -> None:
+    """Make the index of the last snapshot the worktree's own."""
+    (git.git_dir / _INDEX).replace(git.git_dir / "index")
 
 
 def _changes(git: Git, own: dict[str, str]) -> tuple[list[str], list[str], list[str]]:

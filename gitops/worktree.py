@@ -51,8 +51,10 @@ def checkout(mirror: Mirror, path: Path, sha: str) -> Worktree:
 
 def put_files(mirror: Mirror, path: Path, sha: str, files: Sequence[str]) -> None:
     """Make `files` of the worktree at `path` what they are in the commit `sha`; those it has not are removed."""
-    if files:
-        Worktree(mirror, path).git.run(
+    if not files:
+        return
+    with Worktree(mirror, path).held() as git:
+        git.run(
             *("restore", f"--source={sha}", "--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"),
             stdin=b"".join(os.fsencode(name) + b"\0" for name in files),
             timeout=TREE_SECONDS,
@@ -130,6 +132,7 @@ def _register(git: Git, tree: Worktree, sha: str, *how: str) -> None:
     if not is_sha(sha):
         raise ValueError(f"{sha!r} is not a full commit id.")
     made = tree.registration.with_name(tree.path.name)
+    tree.settle()
     for left in (tree.path, tree.registration, made):
         trash.discard(left, tree.mirror.trash)
     tree.path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,13 +144,15 @@ def _register(git: Git, tree: Worktree, sha: str, *how: str) -> None:
 
 def _fill(tree: Worktree, sha: str, branch: str) -> Worktree:
     """Check the commit out, which needs no lock."""
-    tree.git.run("reset", "--quiet", "--hard", sha, timeout=TREE_SECONDS)
-    tree.complete(branch)
+    with tree.held() as git:
+        git.run("reset", "--quiet", "--hard", sha, timeout=TREE_SECONDS)
+        tree.complete(branch)
     return tree
 
 
 def _remove(git: Git, tree: Worktree, recover: str | None, safe: Sequence[str]) -> None:
     """Under the lock. The registration goes last: it knows the branch, for a try after this one is killed."""
+    tree.settle()
     ref = f"refs/heads/{tree.branch}" if tree.branch and is_branch(tree.branch) else None
     if recover is not None:
         _pin(git, tree.head, recover, safe=safe)
