@@ -182,6 +182,7 @@ def _start(request: Request, hold: Hold, held: int, environ: dict[str, str]) -> 
         _say(request.log, f"{command[0]}: {problem.strerror}")
         return NOT_FOUND if problem.errno == errno.ENOENT else NOT_EXECUTABLE
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    hold.release()
     return 128 - code if code < 0 else code
 
 

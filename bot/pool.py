@@ -252,20 +252,21 @@ class Pool:
 
         # The lock is awaited by a thread: interrupting it for a notice would send us to the end of the line.
         trouble: list[OSError] = []
-        through = threading.Event()
+        through = threading.Lock()
+        through.acquire()
 
         def stand_in_line() -> None:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             except OSError as problem:
                 trouble.append(problem)
-            through.set()
+            through.release()
 
         try:
             threading.Thread(target=stand_in_line, daemon=True).start()
         except RuntimeError as problem:
             raise PoolUnusable(f"no thread could be started to wait with: {problem}") from problem
-        while not through.wait(wait.until_notice()):
+        while not through.acquire(timeout=wait.until_notice()):
             wait.notice("another request is first in line")
         if trouble:
             raise trouble[0]
@@ -357,7 +358,10 @@ class _Bell:
 
     def __exit__(self, *_: object) -> None:
         if self._descriptor is not None:
-            os.close(self._descriptor)
+            # The kernel takes some 8 ms to take a bell down: not while others stand in line behind us.
+            import threading
+
+            threading.Thread(target=os.close, args=(self._descriptor,), daemon=True).start()
 
     def wait(self, seconds: float) -> None:
         """Returns when a look at the slots is worth while, after `seconds` at the latest."""
