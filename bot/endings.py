@@ -1,0 +1,47 @@
+"""What the end of a run means: from who ended it, its last word and its exit code, in that order."""
+
+from __future__ import annotations
+
+from bot.words import WAITING, Words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+STARTUP_GRACE, BLOCKED_GRACE, KILL_GRACE = 120.0, 60.0, 5.0
+"""Seconds: until a speaking task's first word; for a blocked run to find its own way; from SIGTERM to SIGKILL."""
+
+GRACES = {"startup_grace": STARTUP_GRACE, "blocked_grace": BLOCKED_GRACE, "kill_grace": KILL_GRACE}
+
+
+def grace(spec: Mapping[str, Any], name: str) -> float:
+    """A grace of the run, in seconds: its spec's, or the usual one."""
+    return float(spec.get(name, GRACES[name]))
+
+
+def meaning(spec: Mapping[str, Any], stop_reason: str | None, words: Words, code: int) -> dict[str, str | None]:
+    """`state`, `stop_reason` and `error` of a run that has ended; `code` is negative for a signal."""
+    match stop_reason:
+        case "time_limit":
+            return _ended("failed", "time_limit", f"It did not end within its time limit of {spec['time_limit']:g} s.")
+        case "silent":
+            within = f"{grace(spec, 'startup_grace'):g} s"
+            return _ended(
+                "failed", "silent", f"It said no word within its first {within}, and its task says it speaks."
+            )
+        case str() if stop_reason != "blocked":
+            return _ended("cancelled", stop_reason, None)
+    if words.verb in WAITING:
+        return _ended("blocked", "blocked", words.text or "It waits for a decision, and did not say which.")
+    if words.verb == "failed":
+        return _ended("failed", "said_failed", words.text or "Its last word was `failed`.")
+    if code == 0:
+        return _ended("done", "resolved" if words.verb == "resolved" else None, None)
+    if code < 0:
+        return _ended("failed", "signal", f"It was ended by signal {-code}.")
+    return _ended("failed", "exit_code", f"It ended with exit code {code}.")
+
+
+def _ended(state: str, stop_reason: str | None, error: str | None) -> dict[str, str | None]:
+    return {"state": state, "stop_reason": stop_reason, "error": error}

@@ -1,0 +1,68 @@
+"""Shows a run in a detached tmux session. The run does not live in it: what ends a terminal ends no run.
+
+The session's pane follows `worker.log` until the run's lock is free. So the log is the same under every driver, nothing
+has to be copied, and a tmux server that is killed takes only a window along. It is the user's own server, where people
+look for sessions (`tmux ls`); a private one would keep nothing safer.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+from bot.rundir import RunDir
+
+DEADLINE = 5.0
+"""Seconds for one call of tmux."""
+
+NAMES = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMUX_TMPDIR", "USER", "XDG_RUNTIME_DIR")
+"""What a tmux server that we are the first to need may inherit: it passes it on to everybody's windows."""
+
+FOLLOW = 'tail -n +1 -f -- "$1" & flock --shared -- "$2" true; kill "$!"'
+"""What the pane runs, with the log and the lock: the kernel wakes it when the lock is free."""
+
+
+def present() -> bool:
+    return all(shutil.which(tool) for tool in ("tmux", "flock", "tail"))
+
+
+def session_of(run: RunDir) -> str:
+    return f"lm-{run.run_id}"
+
+
+def window(run: RunDir, lock: int) -> str | None:  # noqa: ARG001  # held, or the window would close at once
+    """Opens the session; its name, or None where tmux will not have it: a run is not kept from starting by that."""
+    if not present():
+        return None
+    name = session_of(run)
+    run.worker_log.touch(mode=0o600)
+    if not alive(name) or tmux("kill-session", "-t", f"={name}"):
+        follow = ("sh", "-c", FOLLOW, "sh", str(run.worker_log), str(run.alive_lock))
+        # Where the user's settings end detached sessions, or keep windows whose program has ended, ours are exempt.
+        keep = (";", "set-option", "-t", f"={name}:", "destroy-unattached", "off")
+        close = (";", "set-option", "-w", "-t", f"={name}:", "remain-on-exit", "off")
+        if tmux("new-session", "-d", "-s", name, "-c", "/", "--", *follow, *keep, *close):
+            return name
+    return None
+
+
+def alive(name: str) -> bool:
+    return tmux("has-session", "-t", f"={name}")
+
+
+def tmux(*arguments: str) -> bool:
+    """Calls tmux; whether it did what was asked."""
+    environment = {name: value for name, value in os.environ.items() if name in NAMES or name.startswith("LC_")}
+    try:
+        done = subprocess.run(
+            ["tmux", *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=DEADLINE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

@@ -1,0 +1,280 @@
+"""Whether a run is alive, what is left of it, and its end: told by the kernel, since a file can only say what was.
+
+A run is alive while its supervisor holds `alive.lock`. Where the lock is free and the status still says `running`, the
+supervisor was killed or the host went away: then what is left is looked for, and only when nothing is, the run is lost.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+import stat
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot import processes
+from bot.endings import KILL_GRACE
+from bot.errors import UserError
+from bot.processes import Process
+from bot.rundir import Broken, RunDir, is_locked, read_json, take_lock, time_text, write_json
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Status = dict[str, Any]
+    """`status.json`, with the truth of now in it."""
+
+OVER = ("done", "failed", "cancelled", "blocked", "lost")
+"""States of a run that has ended; a blocked one waits for a decision, in its worktree, without a process."""
+
+LOST = "ended without reporting (killed, or the host went away)"
+
+BOUND = 30.0
+"""Seconds for the end of a run that was told to end, beyond its graces."""
+
+PAUSE = 0.02
+"""Seconds between two looks at what has no descriptor to wait for: a start that is under way."""
+
+
+def reading(path: Path) -> Status:
+    """What is so now. A run that is found to have gone without a word is written down as `lost`, or as `cancelled`.
+
+    A status that can't be read says `running`: broken means taken. Without a status the state is `created`.
+    """
+    run = RunDir(path)
+    status = read_json(run.status)
+    if status is None:
+        return {"run_id": run.run_id, "state": "created"}
+    if isinstance(status, Broken):
+        return {"run_id": run.run_id, "state": "running", "supervisor": "unknown", "error": status.why}
+    if status.get("state") != "running" or is_locked(run.alive_lock):
+        return status
+    status = read_json(run.status) or status  # its last word came before the lock was free
+    if status.get("state") != "running":
+        return status
+    if remains(path):
+        return {**status, "supervisor": "gone"}
+    return _write_off(run)
+
+
+def _write_off(run: RunDir) -> Status:
+    """Records a run that has gone; under its lock, so that no supervisor writes at the same time."""
+    lock = take_lock(run.alive_lock)
+    status = read_json(run.status) or {}
+    if lock is None:
+        return status  # started again meanwhile
+    try:
+        if status.get("state") == "running":
+            asked = read_json(run.cancel)
+            now = time_text()
+            status |= {"supervisor": "gone", "finished": now, "updated": now}
+            if asked is None:
+                status |= {"state": "lost", "error": LOST}
+            else:
+                status |= {"state": "cancelled", "stop_reason": asked.get("reason") or "cancelled"}
+            write_json(run.status, status)
+    except OSError:
+        pass  # what is so can be said where it can't be written
+    finally:
+        os.close(lock)
+    return status
+
+
+def is_over(status: Status) -> bool:
+    return status.get("state") in OVER
+
+
+def remains(path: Path) -> list[Process]:
+    """What is alive of the run: by `LEADSMAN_RUN_ID` in its environment, its session, the command's pid and start time,
+    and whatever is below those. Never the supervisor, other runs, ourselves or what we were called by."""
+    run = RunDir(path)
+    everyone = processes.everyone()
+    found = {pid for pid in everyone if _names(pid, run.run_id)} | _by_number(read_json(run.status) or {}, everyone)
+    supervisors = {pid for pid in everyone if processes.supervises(pid)}
+    found -= supervisors
+    found |= {process.pid for process in processes.below(found, everyone, barring=supervisors)}
+    found -= processes.above(os.getpid(), everyone)
+    return [everyone[pid] for pid in sorted(found) if not everyone[pid].zombie]
+
+
+def _names(pid: int, run_id: str) -> bool:
+    return os.fsencode(f"LEADSMAN_RUN_ID={run_id}") in processes.environment_of(pid)
+
+
+def _by_number(status: Status, everyone: dict[int, Process]) -> set[int]:
+    """By the recorded pids, which mean nothing after a reboot, and another process once they are used again."""
+    if status.get("boot_id") != processes.boot_id():
+        return set()
+    command = everyone.get(status.get("pid") or 0)
+    found = {command.pid} if command and command.started == status.get("pid_started") else set()
+    session, since = status.get("supervisor_pid"), status.get("supervisor_started")
+    leader = everyone.get(session or 0)
+    if session and since is not None and (leader is None or leader.started == since):
+        # A session's id is not given to anybody else while one of its processes lives.
+        found |= {
+            process.pid for process in everyone.values() if process.session == session and process.started >= since
+        }
+    return found
+
+
+# ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def request_cancel(path: Path, by: str, *, reason: str = "cancelled") -> bool:
+    """Asks for the run's end: written to `cancel.json` first, then told to the supervisor. False: there is none."""
+    run = RunDir(path)
+    if not run.cancel.exists():
+        write_json(run.cancel, {"by": by, "reason": reason, "at": time_text()})
+    return _poke(run.control) or _terminate_supervisor(path)
+
+
+def cancel_asked(path: Path) -> str | None:
+    """Who asked for the run's end; None where nobody did."""
+    asked = read_json(RunDir(path).cancel)
+    return None if asked is None else str(asked.get("by") or "somebody")
+
+
+def say_something_happened(path: Path) -> None:
+    """Makes the supervisor look at its files now, rather than within a second."""
+    _poke(RunDir(path).control)
+
+
+def _poke(control: Path) -> bool:
+    """Writes to the supervisor's FIFO, where there is one and somebody reads it."""
+    try:
+        pipe = os.open(control, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        if not stat.S_ISFIFO(os.fstat(pipe).st_mode):
+            return False
+        os.write(pipe, b"look\n")
+    except OSError as problem:
+        return problem.errno == errno.EAGAIN  # full of such words: it will look
+    finally:
+        os.close(pipe)
+    return True
+
+
+def _terminate_supervisor(path: Path) -> bool:
+    handle = pidfd_of_supervisor(path)
+    if handle is None:
+        return False
+    try:
+        signal.pidfd_send_signal(handle, signal.SIGTERM)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def pidfd_of_supervisor(path: Path) -> int | None:
+    """A descriptor that is readable once the run's supervisor has ended, for the caller to close; None: it is gone."""
+    run = RunDir(path)
+    status = read_json(run.status) or {}
+    pid, since = status.get("supervisor_pid"), status.get("supervisor_started")
+    if not isinstance(pid, int) or status.get("boot_id") != processes.boot_id():
+        return None
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return None
+    process = processes.look(pid)  # after it was opened: the descriptor and this are the same process
+    if process is None or process.zombie or process.started != since or not is_locked(run.alive_lock):
+        os.close(handle)
+        return None
+    return handle
+
+
+def settled(path: Path, seconds: float) -> Status:
+    """Waits for the run's end, that long at most; the last reading, over or not."""
+    until = time.monotonic() + seconds
+    while True:
+        status = reading(path)
+        left = until - time.monotonic()
+        if is_over(status) or left <= 0:
+            return status
+        if (handle := pidfd_of_supervisor(path)) is not None:
+            _wait([handle], left)
+        elif status.get("supervisor") == "gone":
+            _wait(_open(remains(path)), left)
+        else:
+            time.sleep(min(PAUSE, left))
+
+
+def end(path: Path, *, by: str = "the server") -> Status:
+    """Ends all that is alive of the run (SIGTERM, 5 s, SIGKILL); returns when nothing is, with the reading then.
+
+    Raises `UserError` where something outlives that: it names the run, the wait and the last reading.
+    """
+    if is_locked(RunDir(path).alive_lock):
+        _end_supervised(path, by)
+    until = time.monotonic() + KILL_GRACE + BOUND
+    _signal(path, signal.SIGTERM, signal.SIGCONT)
+    kill_at = time.monotonic() + KILL_GRACE
+    while left := remains(path):
+        now = time.monotonic()
+        if now >= until:
+            raise UserError(_outlived(path, KILL_GRACE + BOUND, reading(path), left))
+        if now >= kill_at:
+            _signal(path, signal.SIGKILL)
+            kill_at = now + 0.2
+        _wait(_open(left), kill_at - now)
+    return reading(path)
+
+
+def _end_supervised(path: Path, by: str) -> None:
+    request_cancel(path, by)
+    spec = read_json(RunDir(path).spec) or {}
+    bound = float(spec.get("kill_grace", KILL_GRACE)) + BOUND
+    status = settled(path, bound)
+    if is_over(status):
+        return
+    if (handle := pidfd_of_supervisor(path)) is None:
+        return
+    try:  # it hangs: what is below it is ended by hand, and the record says what is found
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+        _wait([os.dup(handle)], BOUND)
+    finally:
+        os.close(handle)
+
+
+def _signal(path: Path, *numbers: int) -> None:
+    for process in remains(path):
+        for number in numbers:
+            processes.send(process, number)
+
+
+def _open(found: list[Process]) -> list[int]:
+    handles = []
+    for process in found:
+        try:
+            handles.append(os.pidfd_open(process.pid))
+        except OSError:
+            continue
+    return handles
+
+
+def _wait(handles: list[int], seconds: float) -> None:
+    """Waits until one of them has ended, and closes them all."""
+    poll = select.poll()
+    for handle in handles:
+        poll.register(handle, select.POLLIN)
+    try:
+        if handles:
+            poll.poll(max(0.0, seconds) * 1000)
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def _outlived(path: Path, seconds: float, status: Status, left: list[Process]) -> str:
+    pids = ", ".join(str(process.pid) for process in left)
+    return (
+        f"Run {RunDir(path).run_id} was told to end and has not within {seconds:g} s: it was last seen "
+        f"{status.get('state')}, with {pids} alive. `ps -fp {pids.replace(' ', '')}` shows what they wait for."
+    )

@@ -1,0 +1,385 @@
+"""One small process a run: it starts the command, outlives everybody, and ends when nothing of the run is alive.
+
+    python -I -S supervisor.py RUN_DIR [LOCK_FD]
+
+It reads `spec.json`, writes `status.json` and `waiting.json`, and holds `alive.lock` for life. Standard output is a
+pipe on which it says `running`, or why the command never will. `cancel.json`, with a word in the FIFO `control` to look
+at it now, ends the run; so does SIGTERM. It waits on the kernel for everything but the words in `status.log`, which anybody may append: those it looks for once a
+second (inotify would take one of the 128 instances a user has).
+
+On a full disk: a command whose start can't be recorded is never started; news of a running one is tried again at the
+next turn; its end goes into a reserve made at the start, or is tried for a minute. Then the lock goes, and a reader
+finds `lost`: never a run that is said to be alive and is not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import select
+import signal
+import sys
+import time
+
+if not __package__:  # started by its path: only the standard library is found yet, and nothing of any worktree ever
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from bot import processes
+from bot.command import Command
+from bot.endings import grace, meaning
+from bot.statefiles import LastState, discard, read_json, take_lock, time_text, write_json
+from bot.words import WAITING, Listener, Words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+TURN = 1.0
+"""Seconds between two looks at the words."""
+
+KILL_TURN = 0.05
+"""Seconds between the first two rounds of SIGKILL, for what was forked meanwhile; doubled each time."""
+
+LAST_WRITE = 60.0
+"""Seconds for which the final status is tried."""
+
+PR_SET_CHILD_SUBREAPER = 36
+"""prctl(2): orphans below us become our children, whatever they did to get away."""
+
+
+class Supervisor:
+    """One run. `turn` looks at what is and does what is due, however often it is called."""
+
+    def __init__(self, folder: str, spec: dict[str, Any]) -> None:
+        self.folder = folder
+        self.spec = spec
+        self.words = Words()
+        self.listener = Listener(self.path("status.log"))
+        self.state_file = LastState(self.path("status.json"))
+        self.began = time.monotonic()
+        self.blocked_at: float | None = None
+        self.kill_at: float | None = None
+        self.kill_pause = KILL_TURN
+        self.stop_reason: str | None = None
+        self.exit: int | None = None
+        self.term_came = False
+        self.unsaved = False
+        self.control = self._make_control()
+        self.wakes = self._hear_signals()
+        self.status = first_status(spec)
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def _make_control(self) -> int:
+        discard(self.path("control"))
+        os.mkfifo(self.path("control"), 0o600)
+        # Opened for writing as well, it never comes to an end of file.
+        return os.open(self.path("control"), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def _hear_signals(self) -> int:
+        """A descriptor that is readable when a signal has come."""
+        wakes, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._on_term)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        return wakes
+
+    def _on_term(self, *_: object) -> None:
+        self.term_came = True
+
+    # ── the start ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self) -> str | None:
+        """Runs the command, recorded as running before it does; why it does not, where it does not."""
+        if self._cancel_asked():
+            self.status |= {"state": "cancelled", "stop_reason": self._cancel_reason()}
+            return "It was cancelled before it started."
+        error = self._run_command()
+        if error:
+            self.status |= {"state": "failed", "stop_reason": "not_started", "error": error}
+            self.status |= {"pid": None, "pid_started": None}
+        return error
+
+    def _run_command(self) -> str | None:
+        try:
+            os.close(os.open(self.path("status.log"), os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600))
+            command = Command(self.spec, self.path("worker.log"))
+        except OSError as problem:
+            return f"The command can't be started: {problem}."
+        self.status |= {"state": "running", "pid": command.pid, "pid_started": start_of(command.pid)}
+        try:
+            self.save()
+        except OSError as problem:
+            command.drop()
+            return f"The command was not started, since its start can't be recorded: {problem}."
+        return command.run()
+
+    def record(self, error: str | None) -> None:
+        """Completes `waiting.json`, so that it names the run even where its caller was killed meanwhile."""
+        record: dict[str, Any] = read_json(self.path("waiting.json")) or {}
+        names = ("run_id", "task", "state", "round", "driver", "session", "pid", "supervisor_pid")
+        record |= {name: self.status[name] for name in names}
+        record |= {"run_dir": self.folder, "log": self.path("worker.log"), "command": self.spec["argv"]}
+        if error is not None:
+            record |= {"found": False, "status": "failed", "error": error}
+        elif self.spec.get("adopts"):
+            record |= {"found": False, "status": "starting"}  # its caller goes on to look for the run it starts
+        else:
+            record |= {"found": True, "status": "waiting"}
+        try:
+            write_json(self.path("waiting.json"), record)
+        except OSError as problem:
+            print(f"leadsman: {problem}", file=sys.stderr, flush=True)
+
+    # ── while it runs ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def watch(self) -> None:
+        """Returns once nothing of the run is alive."""
+        self.state_file.reserve()
+        poll = select.poll()
+        poll.register(self.wakes, select.POLLIN)
+        poll.register(self.control, select.POLLIN)
+        while not self.turn():
+            for descriptor, _ in poll.poll(self._pause() * 1000):
+                os.read(descriptor, 4096)  # what it says is no matter: the turn looks at what is
+
+    def turn(self) -> bool:
+        """Does what is due now. True: nothing of the run is alive."""
+        childless = self._reap()
+        self._listen()
+        if self.unsaved:
+            self._try_to_save()
+        if self.exit is not None and (childless or self._let_go() or not self._alive()):
+            return True
+        if self.exit is None and self.stop_reason is None:
+            self.stop_reason = self._reason_to_stop()
+        if self.kill_at is None and (self.exit is not None or self.stop_reason is not None):
+            self.kill_at = time.monotonic() + grace(self.spec, "kill_grace")
+            self._signal(signal.SIGTERM, signal.SIGCONT)  # what is stopped has to go on to end
+        elif self.kill_at is not None and time.monotonic() >= self.kill_at:
+            self._signal(signal.SIGKILL)
+            self.kill_pause = min(TURN, 2 * self.kill_pause)
+        return False
+
+    def _reap(self) -> bool:
+        """Collects what has died: the command, and the orphans that became our children. True: no child is left."""
+        while True:
+            try:
+                pid, ended = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid == 0:
+                return False
+            if pid == self.status["pid"] and self.exit is None:
+                self.exit = ended
+                self.status["seconds"] = round(time.monotonic() - self.began, 3)
+
+    def _let_go(self) -> bool:
+        """Whether what the command leaves behind is a run of its own, kept by its own program (`--adopt`)."""
+        return bool(self.spec.get("adopts")) and self.stop_reason is None
+
+    def _reason_to_stop(self) -> str | None:
+        if self.term_came or self._cancel_asked():
+            return self._cancel_reason()
+        now, spec = time.monotonic(), self.spec
+        if spec.get("time_limit") is not None and now >= self.began + spec["time_limit"]:
+            return "time_limit"
+        if spec.get("speaks") and not self.words.heard and now >= self.began + grace(spec, "startup_grace"):
+            return "silent"
+        if self.blocked_at is not None and now >= self.blocked_at + grace(spec, "blocked_grace"):
+            return "blocked"
+        return None
+
+    def _pause(self) -> float:
+        """Seconds until the next turn, where nothing happens before."""
+        now, due = time.monotonic(), TURN
+        if self.kill_at is not None:
+            due = min(due, max(self.kill_pause, self.kill_at - now))
+        elif self.spec.get("time_limit") is not None:
+            due = min(due, self.began + self.spec["time_limit"] - now)
+        return max(0.001, due)
+
+    def _cancel_asked(self) -> bool:
+        return os.path.exists(self.path("cancel.json"))
+
+    def _cancel_reason(self) -> str:
+        asked: dict[str, Any] = read_json(self.path("cancel.json")) or {}
+        self.status["cancelled_by"] = str(asked.get("by") or "a signal")
+        return str(asked.get("reason") or "cancelled")
+
+    def _listen(self) -> None:
+        words = self.words
+        said = [words.hear(line) for line in self.listener.fresh(to_the_end=self.exit is not None)]
+        if not any(said):
+            return
+        if words.verb not in WAITING:
+            self.blocked_at = None
+        elif self.blocked_at is None:
+            self.blocked_at = time.monotonic()
+        self.status["word"] = {"verb": words.verb, "text": words.text}
+        if words.round is not None:
+            self.status |= {"round": words.round, "rounds": words.rounds or self.status["rounds"]}
+        self._try_to_save()
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _alive(self) -> list[processes.Process]:
+        """What is alive of the run: our descendants, without the runs of their own that were started in it."""
+        everyone = processes.everyone()
+        ours = processes.below([os.getpid()], everyone)
+        others = {process.pid for process in ours if processes.supervises(process.pid)}
+        ours = processes.below([os.getpid()], everyone, barring=others) if others else ours
+        return [process for process in ours if not process.zombie]
+
+    def _signal(self, *numbers: int) -> None:
+        for process in self._alive():
+            for number in numbers:
+                processes.send(process, number)
+
+    def conclude(self) -> None:
+        """Puts into the status what the end means."""
+        if self.exit is not None:
+            code = os.waitstatus_to_exitcode(self.exit)
+            self.status |= {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
+            self.status |= meaning(self.spec, self.stop_reason, self.words, code)
+        self.status |= {"supervisor": "ended", "finished": time_text(), "usage": usage()}
+
+    def save(self) -> None:
+        self.status["updated"] = time_text()
+        write_json(self.path("status.json"), self.status)
+
+    def _try_to_save(self) -> None:
+        try:
+            self.save()
+        except OSError:
+            self.unsaved = True
+        else:
+            self.unsaved = False
+
+    def save_the_end(self, *, seconds: float = LAST_WRITE) -> None:
+        """Writes the final status, into the reserve where the disk is full; tries for that long."""
+        self.status["updated"] = time_text()
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                self.state_file.write(self.status)
+            except OSError:
+                if time.monotonic() >= until:
+                    break
+                time.sleep(TURN)  # nobody tells when a disk has room again
+            else:
+                break
+        self.state_file.release()
+        discard(self.path("control"))
+
+
+def first_status(spec: dict[str, Any]) -> dict[str, Any]:
+    """The status before anything has happened, with all the fields there will be."""
+    empty = (
+        "pid",
+        "pid_started",
+        "finished",
+        "exit_code",
+        "signal",
+        "stop_reason",
+        "error",
+        "usage",
+        "seconds",
+        "word",
+    )
+    return {
+        **{key: spec.get(key) for key in ("run_id", "task", "driver", "session", "rounds")},
+        "state": "created",
+        "round": spec.get("round") or 1,
+        "supervisor_pid": os.getpid(),
+        "supervisor_started": start_of(os.getpid()),
+        "supervisor": "alive",
+        "boot_id": processes.boot_id(),
+        "host": os.uname().nodename,
+        "started": time_text(),
+        **dict.fromkeys(empty),
+    }
+
+
+def start_of(pid: int) -> int | None:
+    process = processes.look(pid)
+    return process.started if process else None
+
+
+def usage() -> dict[str, float]:
+    """What all that was waited for has used: CPU seconds, and the largest resident set of one process in KiB."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "user_seconds": round(used.ru_utime, 3),
+        "system_seconds": round(used.ru_stime, 3),
+        "max_rss_kib": used.ru_maxrss,
+    }
+
+
+def main(argv: list[str]) -> int:
+    folder = os.path.abspath(argv[1])
+    lock = int(argv[2]) if len(argv) > 2 else take_lock(os.path.join(folder, "alive.lock"))
+    if lock is None:
+        print(f"leadsman: {folder} has a supervisor already", file=sys.stderr)
+        return 1
+    if os.fork():
+        return 0  # whoever started us waits for this one, and has no child to think of
+    detach(lock)
+    try:
+        supervise(folder)
+    except Exception:  # the border: what goes wrong here must leave neither an orphan nor a lie
+        for process in processes.below([os.getpid()], processes.everyone()):
+            processes.send(process, signal.SIGKILL)
+        raise
+    return 0
+
+
+def detach(lock: int) -> None:
+    """A session of our own that no terminal's end reaches, and no descriptor of anybody's but the lock and the pipe."""
+    os.setsid()
+    os.chdir("/")
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+        signal.signal(number, signal.SIG_IGN)
+    os.set_inheritable(lock, False)
+    os.closerange(3, lock)
+    os.closerange(lock + 1, os.sysconf("SC_OPEN_MAX"))
+    if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError("this kernel has no child subreaper (Linux 3.4)")
+
+
+def supervise(folder: str) -> None:
+    spec: dict[str, Any] | None = read_json(os.path.join(folder, "spec.json"))
+    if not spec:
+        tell(f"{folder}/spec.json is missing or can't be read.")
+        return
+    run = Supervisor(folder, spec)
+    error = run.start()
+    if error is None:
+        run.record(None)
+        tell("running")
+        run.watch()
+        run.conclude()
+        run.save_the_end()
+    else:
+        run.conclude()
+        run.record(error)
+        run.save_the_end(seconds=0)
+        tell(error)
+
+
+def tell(text: str) -> None:
+    """Says to whoever started us how it went, and lets go of the pipe; they may have gone."""
+    nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.write(1, text.encode("utf-8", "surrogateescape"))
+    except OSError:
+        pass
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,93 @@
+"""The words a run says of itself, one a line in its `status.log`: `[timestamp] verb: text`."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+
+VERBS = ("working", "blocked", "needs-decision", "resolved", "done", "failed")
+WAITING = ("blocked", "needs-decision")
+
+_LINE = re.compile(r"\s*(?:\[[^]]*\]\s*)?([a-z][a-z-]*):\s*(.*)")
+_ROUND = re.compile(r"(\d{1,6})(?:\s*/\s*(\d{1,6}))?\s*")
+LONGEST = 4000
+"""Characters of a line that are looked at."""
+
+AT_ONCE = 1 << 20
+"""Bytes of a log that are read at once; of more, the newest."""
+
+
+class Words:
+    """What has been said so far: the newest recognised verb wins, `round: n/m` sets the round, the rest is ignored."""
+
+    def __init__(self) -> None:
+        self.verb = ""
+        self.text = ""
+        self.round: int | None = None
+        self.rounds: int | None = None
+
+    @property
+    def heard(self) -> bool:
+        """Whether there was any word yet."""
+        return bool(self.verb) or self.round is not None
+
+    def hear(self, line: str) -> bool:
+        """Takes in one line; whether it held a word."""
+        match = _LINE.fullmatch(line[:LONGEST].rstrip())
+        if match is None:
+            return False
+        verb, text = match.groups()
+        if verb == "round" and (counted := _ROUND.fullmatch(text)):
+            self.round = int(counted[1])
+            self.rounds = int(counted[2]) if counted[2] else self.rounds
+            return True
+        if verb not in VERBS:
+            return False
+        self.verb, self.text = verb, text
+        return True
+
+
+class Listener:
+    """Reads what is appended to a status log. The run may put anything in its place: a FIFO holds nobody up."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._read = 0
+        self._rest = b""
+
+    def fresh(self, *, to_the_end: bool = False) -> list[str]:
+        """The lines since the last look; `to_the_end`, for the last look, takes a last line without its line break."""
+        try:
+            log = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return []
+        try:
+            *lines, self._rest = (self._rest + self._read_on(log)).split(b"\n")
+        except OSError:
+            return []
+        finally:
+            os.close(log)
+        self._rest = self._rest[:AT_ONCE]
+        if to_the_end:
+            lines.append(self._rest)
+            self._rest = b""
+        return [line.decode("utf-8", "replace") for line in lines]
+
+    def _read_on(self, log: int) -> bytes:
+        facts = os.fstat(log)
+        if not stat.S_ISREG(facts.st_mode):
+            return b""
+        if facts.st_size < self._read:
+            self._read, self._rest = 0, b""
+        self._read = max(self._read, facts.st_size - AT_ONCE)
+        fresh = os.pread(log, facts.st_size - self._read, self._read) if facts.st_size > self._read else b""
+        self._read += len(fresh)
+        return fresh
+
+
+def spoken(verb: str, text: str, at: float) -> str:
+    """The line that says it, at `at` seconds since the epoch. Line breaks become spaces: one word is one line."""
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+    return f"[{stamp}] {verb}: {' '.join(text.split())}\n"
