@@ -32,6 +32,8 @@ TOOLS = {
     ),
     "postgresql": Tool(lambda: any(Path("/usr/lib/postgresql").glob("*/bin/initdb")), "apt-get install postgresql"),
     "parallel": Tool(_on_path("sem"), "apt-get install parallel"),
+    "zsh": Tool(_on_path("zsh"), "apt-get install zsh"),
+    "fish": Tool(_on_path("fish"), "apt-get install fish"),
     "bubblewrap": Tool(_on_path("bwrap"), "apt-get install bubblewrap"),
 }
 """What `@pytest.mark.needs(...)` may name."""
