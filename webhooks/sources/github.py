@@ -1,0 +1,141 @@
+"""GitHub's deliveries. https://docs.github.com/en/webhooks/webhook-events-and-payloads"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from bot.model import (
+    Actor,
+    BranchRef,
+    Closed,
+    Commented,
+    Event,
+    Happening,
+    Ignored,
+    IssueRef,
+    Labeled,
+    Opened,
+    PullRef,
+    Pushed,
+    Repo,
+    Sha,
+    Subject,
+)
+from webhooks.payload import Fields, Json, Malformed, Misshapen, parse, repository_name
+
+WANTED: Mapping[str, frozenset[str] | None] = {
+    "issue_comment": frozenset({"created", "edited"}),
+    "pull_request": frozenset({"opened", "reopened", "synchronize", "closed", "labeled"}),
+    "issues": frozenset({"opened", "labeled"}),
+    "push": None,
+}
+"""event -> the actions that may ask something of the bot; None: it has none."""
+
+
+def delivery(headers: Mapping[str, str], body: bytes) -> str:  # noqa: ARG001 (other sources need the body)
+    return headers.get("x-github-delivery", "")
+
+
+def event(headers: Mapping[str, str], payload: Json) -> str:  # noqa: ARG001
+    return headers.get("x-github-event", "")
+
+
+def repository(payload: Json) -> str | None:
+    found = payload.get("repository")
+    return repository_name(found.get("full_name")) if isinstance(found, dict) else None
+
+
+def unwanted(event: str, payload: Json) -> Ignored | None:
+    if event not in WANTED:
+        return Ignored(f"`{event}` asks nothing of the bot")
+    actions, action = WANTED[event], payload.get("action")
+    if actions is None or action in actions:
+        return None
+    return Ignored(f"`{event}` with the action {ascii(action)[:80]} asks nothing of the bot")
+
+
+def read(headers: Mapping[str, str], body: bytes, *, source: str, at: datetime) -> Event | Ignored | Malformed:
+    try:
+        payload = parse(body)
+        name = event(headers, payload)
+        if (why := unwanted(name, payload)) is not None:
+            return why
+        fields = Fields(payload)
+        found = _READERS[name](fields, Repo(source, fields.at("repository").repository("full_name")))
+        if isinstance(found, Ignored):
+            return found
+        subject, what, head = found
+        actor = _actor(fields.at("sender"))
+    except Misshapen as problem:
+        return Malformed(str(problem))
+    return Event(
+        source=source, delivery=delivery(headers, body), subject=subject, actor=actor, what=what, head_sha=head, at=at
+    )
+
+
+_Found = tuple[Subject, Happening, Sha | None]
+
+
+def _actor(user: Fields) -> Actor:
+    kind = user.text("type") if "type" in user else ""
+    return Actor(login=user.word("login"), id=str(user.number("id")), is_bot=kind == "Bot")
+
+
+def _comment(payload: Fields, repo: Repo) -> _Found | Ignored:
+    issue, comment = payload.at("issue"), payload.at("comment")
+    if "user" not in comment:
+        return Ignored("the comment's author has left GitHub")
+    before: str | None = None
+    if payload.text("action") == "edited":
+        changes = payload.at("changes")
+        if "body" not in changes:
+            return Ignored("the comment's text is as it was")
+        before = changes.at("body").text("from")
+    what = Commented(
+        comment_id=str(comment.number("id")),
+        author=_actor(comment.at("user")),
+        text=comment.text("body"),
+        before=before,
+    )
+    number = issue.number("number")
+    # A pull request is an issue to this event; only this field tells them apart.
+    return (PullRef(repo, number) if "pull_request" in issue else IssueRef(repo, number)), what, None
+
+
+def _pull(payload: Fields, repo: Repo) -> _Found:
+    pull = payload.at("pull_request")
+    head = pull.at("head").sha("sha")
+    what: Happening
+    match payload.text("action"):
+        case "synchronize":
+            what = Pushed(before=payload.sha_or_none("before"), after=payload.sha("after"))
+        case "closed":
+            what = Closed(merged=pull.flag("merged"))
+        case "labeled":
+            what = Labeled(payload.at("label").text("name"))
+        case _:
+            what = Opened(pull.text("title"))
+    return PullRef(repo, pull.number("number")), what, head
+
+
+def _issue(payload: Fields, repo: Repo) -> _Found:
+    issue = payload.at("issue")
+    labeled = payload.text("action") == "labeled"
+    what = Labeled(payload.at("label").text("name")) if labeled else Opened(issue.text("title"))
+    return IssueRef(repo, issue.number("number")), what, None
+
+
+def _push(payload: Fields, repo: Repo) -> _Found | Ignored:
+    ref = payload.text("ref")
+    if not ref.startswith("refs/heads/"):
+        return Ignored("a push to something that is no branch")
+    return BranchRef(repo, ref), Pushed(payload.sha_or_none("before"), payload.sha_or_none("after")), None
+
+
+_READERS: Mapping[str, Callable[[Fields, Repo], _Found | Ignored]] = {
+    "issue_comment": _comment,
+    "pull_request": _pull,
+    "issues": _issue,
+    "push": _push,
+}
