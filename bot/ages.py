@@ -11,7 +11,6 @@ from bot import codec
 from bot.model import Claim, Held, Intent, Outcome, Run, Sha
 from bot.rundir import write_text
 
-
 Age = TypeVar("Age")
 
 
@@ -26,7 +25,9 @@ class Sealed:
     descends: bool
     """The tip descends from the commit that the run started from."""
     skipped: tuple[str, ...] = ()
-    """Paths that were not taken up: repositories inside the worktree."""
+    """Paths that were not taken up: repositories inside the worktree, pipes, sockets."""
+    unfinished: str | None = None
+    """What the command was in the middle of: "merge", "rebase", ..."""
     incorporated: tuple[Sha, ...] = ()
     """Tips of the shared publish branch that were merged in because they came first."""
 

@@ -170,7 +170,7 @@ class Answers:
             return Part(report, well=well, marker=marker)
         return Part(self._under_way(ages, row, intent, queue), well=None, marker=marker)
 
-    def _under_way(self, ages: Ages, row: runs.Row, intent: Intent, queue: list[str]) -> str:
+    def _under_way(self, ages: Ages, row: runs.Row, intent: Intent, queue: Sequence[str]) -> str:
         if RunDir(ages.path).status.exists():
             said = wording.running(row.run_id, intent.task.name, _started(ages))
         else:

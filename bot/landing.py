@@ -82,7 +82,7 @@ class Landing:
     def _shared(self, run: Run, sealed: Sealed, mirror: Mirror, ref: str) -> Outcome | Moved:
         seen = mirror.remote_ref(ref)
         if seen is not None and seen != sealed.tip:
-            mirror.refresh(f"+{ref}:refs/leadsman/publish")
+            mirror.refresh([f"+{ref}:refs/leadsman/publish"])
             if not mirror.is_ancestor(seen, sealed.tip):
                 return self._incorporate(run, sealed, mirror, Sha(seen))
         match publish.push_exact(mirror, sealed.tip, ref, expect=seen):
@@ -91,7 +91,7 @@ class Landing:
             case publish.Rejected(now, why) if now == seen:
                 return Failed("publish", f"The remote refused {ref}: {why}")
             case publish.Rejected(now, _):
-                mirror.refresh(f"+{ref}:refs/leadsman/publish")
+                mirror.refresh([f"+{ref}:refs/leadsman/publish"])
                 if now is None:
                     return Moved(sealed)  # the branch was removed meanwhile: the next try makes it
                 return self._incorporate(run, sealed, mirror, Sha(now))
@@ -111,6 +111,7 @@ class Landing:
                         leftovers_committed=sealed.leftovers_committed,
                         descends=sealed.descends,
                         skipped=sealed.skipped,
+                        unfinished=sealed.unfinished,
                         incorporated=(*sealed.incorporated, theirs),
                     )
                 )

@@ -236,6 +236,8 @@ class Run:
     """`leadsman/<run_id>`, the worktree's own branch, local."""
     worktree: Path
     run_dir: Path
+    load: float
+    """The host's load average over one minute when it was prepared."""
     at: datetime
 
     @property

@@ -172,7 +172,7 @@ class Reporter:
             limit_turns=intent.limit.turns,
             limit_origin=intent.limit.origin,
             rounds=status.get("round"),
-            load=Load(at_start=status.get("load_at_start"), at_end=round(load, 2), cpus=cpus),
+            load=Load(at_start=run.load if run else None, at_end=round(load, 2), cpus=cpus),
             host=self._host,
             kept=() if well else _kept(ages, claim),
             tail="" if well else self._masking(tail(RunDir(ages.path).worker_log)),
@@ -295,7 +295,7 @@ def _facts(report: Report, urls: dict[str, str]) -> str:
     if report.incorporated:
         rows.append(("merged in", ", ".join(f"`{sha}`" for sha in report.incorporated)))
     if report.skipped:
-        rows.append(("left out", f"repositories inside the worktree: {', '.join(code(p) for p in report.skipped)}"))
+        rows.append(("left out of the commits", f"{', '.join(code(p) for p in report.skipped)}"))
     rows.append(("task from", inline(report.trusted_from)))
     rows.append(
         ("limit", f"{report.limit_seconds} s, {_count(report.limit_turns, 'turn')} ({inline(report.limit_origin)})")

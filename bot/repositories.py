@@ -26,17 +26,24 @@ class Repositories:
     def forge(self, repo: Repo) -> Forge:
         return self._forges[repo.forge]
 
+    def known_mirror(self, repo: Repo) -> Mirror | None:
+        """The mirror where it has been made already."""
+        return self._of(repo) if self._path(repo).is_dir() else None
+
     def mirror(self, repo: Repo) -> Mirror:
         """The mirror, made where it is missing. Raises `Unavailable`, `Gone` or `Forbidden`."""
-        access = self.forge(repo).git(repo)
-        # Percent-encoding keeps `/`, `..` and a leading `-` of a name from being read as anything but a name.
-        mirror = Mirror(
-            self._root / repo.forge / f"{quote(repo.name, safe='')}.git",
-            Remote(access.url, access.username, access.token),
-        )
+        mirror = self._of(repo)
         with git_trouble(f"The mirror of {repo} can't be made"):
             mirror.ensure()
         return mirror
+
+    def _of(self, repo: Repo) -> Mirror:
+        access = self.forge(repo).git(repo)
+        return Mirror(self._path(repo), Remote(access.url, access.username, access.token))
+
+    def _path(self, repo: Repo) -> Path:
+        # Percent-encoding keeps `/`, `..` and a leading `-` of a name from being read as anything but a name.
+        return self._root / repo.forge / f"{quote(repo.name, safe='')}.git"
 
 
 @contextmanager

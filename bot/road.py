@@ -32,6 +32,7 @@ from bot.model import (
     Failed,
     Held,
     Intent,
+    Lease,
     Lost,
     Outcome,
     Published,
@@ -193,7 +194,7 @@ class Road:
             ages.write("intent", intent)
         return ages
 
-    def _lease(self, run_id: str) -> runs.Lease | None:
+    def _lease(self, run_id: str) -> Lease | None:
         with self._store.read() as connection:
             return runs.lease_of(connection, run_id)
 
@@ -243,7 +244,9 @@ class Road:
         if (by := self._cancelled(ages)) is not None:
             return self._end(ages, Cancelled(by))
         # Two starts of one run can't be: the supervisor takes the run's lock first, and leaves where it was taken.
-        start(ages.path, "setsid")
+        started = start(ages.path, "setsid")
+        if started.error is not None and not RunDir(ages.path).status.exists():
+            raise Unavailable(f"The run's supervisor did not start: {started.error}")
         self._hints.put(Hint("answer", ages.intent.answer))
         return None
 
@@ -284,6 +287,7 @@ class Road:
                 leftovers_committed=sealed.committed_leftovers,
                 descends=sealed.descends,
                 skipped=tuple(sealed.skipped),
+                unfinished=sealed.unfinished,
             ),
         )
         return None
@@ -307,6 +311,8 @@ class Road:
 
     def _publish(self, ages: Ages) -> Wait | None:
         run, sealed, checked = ages.need("run", Run), ages.need("sealed", Sealed), ages.need("checked", Checked)
+        if sealed.unfinished is not None:
+            return self._end(ages, Failed("seal", f"The command left a {sealed.unfinished} unfinished."))
         if sealed.tip != run.intent.head and not checked.holds:
             return self._end(ages, Failed("verify", _why_not_green(checked)))
         match self._landing.land(run, sealed):
@@ -334,6 +340,7 @@ class Road:
             with self._store.write() as connection:
                 runs.give_back(connection, lease)
         self._hints.put(Hint("waiting"))
+        self._hints.put(Hint("trash"))
         return None
 
     def _report(self, ages: Ages) -> Wait | None:

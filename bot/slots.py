@@ -28,7 +28,7 @@ class Slots:
         settings: FleetSettings,
         *,
         parallel: Callable[[str], int],
-        load: Callable[[], tuple[float, int]],
+        load: Callable[[], tuple[float | None, int]],
         hints: Hints,
         journal: Journal,
         clock: Callable[[], float],
@@ -83,6 +83,8 @@ class Slots:
     def _refuse(self, connection: sa.Connection, row: runs.Row, why: str) -> None:
         if row.reason != why:
             runs.note(connection, row.run_id, reason=why)
+            if not row.reason:  # said once: a queue that moves must not edit every comment that waits in it
+                self._hints.put(Hint("answer", row.answer))
             self._journal.say("refused", run=row.run_id, repo=row.repo, why=why)
 
 

@@ -1,6 +1,7 @@
 """Judges the exact commit that is to be published, on a clean checkout of it, never in the worker's tree.
 
-Each try of a check is supervised like the run itself, in a folder of its own, so it outlives the server and is never doubled.
+Each try of a check is supervised like the run itself, in a folder of its own: it outlives the server, and is never
+doubled.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any
 
 from bot import liveness
 from bot.ages import Checked, NotRun, Ran, Sealed, Verdict
+from bot.errors import Unavailable
 from bot.launchers import start
 from bot.model import Intent, Run
-from bot.passes import wrapped
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json, write_json
 from bot.tasks import Check
@@ -45,9 +46,11 @@ class Verification:
         mirror = self._repositories.mirror(intent.event.subject.repo)
         verdicts: list[Verdict] = []
         not_run: list[NotRun] = []
-        if sealed.tip == intent.head:
-            unchanged = tuple(NotRun(_name(check), "nothing changed") for check in intent.task.verify)
-            return Checked(tip=sealed.tip, verdicts=(), not_run=unchanged)
+        if sealed.tip == intent.head or sealed.unfinished is not None:
+            why = "nothing changed" if sealed.unfinished is None else f"a {sealed.unfinished} was left unfinished"
+            return Checked(
+                tip=sealed.tip, verdicts=(), not_run=tuple(NotRun(_name(check), why) for check in intent.task.verify)
+            )
         for number, check in enumerate(intent.task.verify, 1):
             if not_run or (verdicts and not verdicts[-1].holds):
                 not_run.append(NotRun(_name(check), "an earlier check did not hold"))
@@ -118,11 +121,20 @@ class Verification:
         intent: Intent = run.intent
         run_id = f"{intent.run_id}.{folder.name}"
         environment = {**base_environment(intent.task, self._environ, folder), "LEADSMAN_RUN_ID": run_id}
-        argv, extra = wrapped(check.run, check.passes, label=f"{intent.task.name} {intent.run_id}", note=folder)
-        seconds = check.timeout or intent.limit.seconds
-        spec = supervised(run_id, intent.task.name, argv, where, environment, seconds=seconds)
-        write_json(RunDir(folder).spec, {**spec, **extra})
-        start(folder, "setsid")
+        spec = supervised(
+            run_id,
+            intent.task,
+            check.run,
+            where,
+            environment,
+            seconds=check.timeout or intent.limit.seconds,
+            passes=check.passes,
+            note=folder,
+        )
+        write_json(RunDir(folder).spec, spec)
+        started = start(folder, "setsid")
+        if started.error is not None and not RunDir(folder).status.exists():
+            raise Unavailable(f"The check's supervisor did not start: {started.error}")
 
 
 def ran_of(run_dir: Path, folder: Path, what: str) -> Ran:
@@ -137,7 +149,7 @@ def ran_of(run_dir: Path, folder: Path, what: str) -> Ran:
         exit_code=status.get("exit_code"),
         signal=status.get("signal"),
         seconds=round(max(0.0, float(status.get("seconds") or 0.0)), 3),
-        waited=status.get("waited"),
+        waited=(read_json(folder / "passes.json") or {}).get("waited"),
         stop_reason=str(status.get("stop_reason") or ""),
         log=str(log.relative_to(run_dir)),
         log_bytes=size,

@@ -8,24 +8,29 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
 from bot import answers, landing, road, rundir
 from bot.claims import Claims
 from bot.config import Config
+from bot.dashboard.views import DeliveryLine
 from bot.dispatch import Dispatcher, Hint
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.forges import FORGES, Around, Forge
+from bot.hostload import LoadWindow, host_load
 from bot.journal import Journal
 from bot.masking import Masking
 from bot.model import Event, Ignored, RunId
 from bot.reports import Reporter
 from bot.repositories import Repositories
 from bot.secret import Secret
+from bot.showing import StoreView
 from bot.slots import Slots
 from bot.store import runs
 from bot.store.engine import Store
+from bot.tidying import Tidying
 from bot.timeline import Timeline
 from bot.verification import Verification
 from bot.watch import Watcher
@@ -78,7 +83,16 @@ class Bot:
         self.forges = connect(config, surroundings)
         self.tables = tables(config, surroundings)
         self.masking = Masking(secrets_of(config, world, self.tables))
+        self.repositories = Repositories(world.home / "mirrors", self.forges)
         self.inbox = Inbox(store, world.clock, limit=config.server.queue_limit)
+        self.tidying = Tidying(
+            self.repositories,
+            store,
+            (world.home / "worktrees", world.home / "checkouts"),
+            [project.repo for project in config.projects],
+            journal=self.journal,
+        )
+        self.load = LoadWindow()
         self.dispatcher = Dispatcher(
             {
                 "lane": self._work_lane,
@@ -86,6 +100,9 @@ class Bot:
                 "run": self._advance,
                 "answer": self._settle,
                 "sweep": self._sweep,
+                "tidy": self.tidying.sweep,
+                "trash": self.tidying.empty,
+                "load": self.load.sample,
             },
             threads=THREADS,
         )
@@ -95,7 +112,7 @@ class Bot:
             store,
             config.fleet,
             parallel=self._parallel,
-            load=host_load,
+            load=self.load.p95,
             hints=self.dispatcher,
             journal=self.journal,
             clock=world.clock,
@@ -116,13 +133,13 @@ class Bot:
             runs=Index(self.store, self.world.runs, self.masking),
             memory=Books(self.store),
             clock=self.clock,
-            new_run_id=lambda: RunId(rundir.new_run_id(self.clock(), os.urandom(3))),
+            new_run_id=lambda: RunId(rundir.new_run_id(moment(self.clock()), os.urandom(3))),
         )
 
     def _make_road(self, observe: road.Observer) -> road.Road:
         config, world = self.config, self.world
         identity = Identity(*config.publish.identity)
-        repositories = Repositories(world.home / "mirrors", self.forges)
+        repositories = self.repositories
         claims = Claims(
             repositories,
             self.store,
@@ -146,7 +163,12 @@ class Bot:
             repositories=repositories,
             claims=claims,
             worksite=Worksite(
-                repositories, world.home / "worktrees", identity, environ=world.environ, clock=self.clock
+                repositories,
+                world.home / "worktrees",
+                identity,
+                environ=world.environ,
+                load=host_load,
+                clock=self.clock,
             ),
             verification=Verification(repositories, world.home / "checkouts", world.environ),
             landing=landing.Landing(repositories, claims, config.publish, identity),
@@ -159,6 +181,28 @@ class Bot:
             clock=self.clock,
         )
 
+    def view(self, notices: Callable[[], tuple[str, ...]]) -> StoreView:
+        """What the pages show."""
+        return StoreView(
+            self.config, self.store, self.world.runs, self.forges, deliveries=self._delivery_lines, notices=notices
+        )
+
+    def _delivery_lines(self) -> list[DeliveryLine]:
+        return [
+            DeliveryLine(
+                id=entry.id,
+                source=entry.source,
+                delivery=entry.delivery,
+                event=entry.event,
+                lane=entry.lane,
+                received_at=moment(entry.received_at),
+                state=entry.state,
+                tries=entry.tries,
+                note=entry.note,
+            )
+            for entry in self.inbox.listing(limit=100)
+        ]
+
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def start(self) -> None:
@@ -166,6 +210,8 @@ class Bot:
         self.watcher.start()
         self.dispatcher.start()
         self.dispatcher.put(Hint("sweep"))
+        self.dispatcher.put(Hint("tidy"))
+        self.dispatcher.put(Hint("load"))
 
     def stop(self, timeout: float = 10.0) -> None:
         """Ends working. Runs go on: they are not ours to end, and whoever starts next takes up where they are."""
@@ -233,8 +279,7 @@ class Bot:
         if settings is None:
             return Ignored(f"[forges.{kept.entry.source}] is not configured any more")
         source = SOURCES[kind_of(settings)]
-        at = rundir.moment(kept.entry.received_at)
-        event = source.read(kept.headers, kept.body, source=kept.entry.source, at=at)
+        event = source.read(kept.headers, kept.body, source=kept.entry.source, at=moment(kept.entry.received_at))
         return Ignored(event.reason) if isinstance(event, Malformed) else event
 
     def _decide(self, event: Event) -> list[Hint]:
@@ -253,6 +298,10 @@ class Bot:
 
     def _parallel(self, repo: str) -> int:
         return next((p.max_parallel for p in self.config.projects if str(p.repo) == repo), 1)
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def kind_of(settings: object) -> str:
@@ -293,8 +342,3 @@ def secrets_of(config: Config, world: World, senders: Mapping[str, Table]) -> li
     signing = [key.secret for table in senders.values() for key in table.keys]
     named = [Secret(world.environ[name]) for name in config.secret_names if world.environ.get(name)]
     return [*signing, *named]
-
-
-def host_load() -> tuple[float, int]:
-    """The load average over one minute, and the number of CPUs this process may use."""
-    return os.getloadavg()[0], len(os.sched_getaffinity(0))

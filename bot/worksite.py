@@ -6,10 +6,13 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from bot.errors import Gone
 from bot.forges import Forge
 from bot.model import BranchRef, Claim, Failed, Intent, IssueRef, PullRef, Run
+from bot.passes import wrapped
+from bot.pool import pool_environment
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, write_json
 from bot.tasks import Task
@@ -31,12 +34,14 @@ class Worksite:
         identity: Identity,
         *,
         environ: Mapping[str, str],
+        load: Callable[[], tuple[float, int]],
         clock: Callable[[], float],
     ) -> None:
         self._repositories = repositories
         self._worktrees = worktrees
         self._identity = identity
         self._environ = environ
+        self._load = load
         self._clock = clock
 
     def path(self, run_id: str) -> Path:
@@ -58,7 +63,7 @@ class Worksite:
         with git_trouble("The worktree can't be made"):
             worktree.add(mirror, path, branch=branch, sha=intent.head)
         at = datetime.fromtimestamp(self._clock(), UTC)
-        run = Run(claim=claim, branch=branch, worktree=path, run_dir=run_dir, at=at)
+        run = Run(claim=claim, branch=branch, worktree=path, run_dir=run_dir, load=round(self._load()[0], 2), at=at)
         self._write_ticket(run)
         self._write_spec(run)
         return run
@@ -70,7 +75,7 @@ class Worksite:
         if isinstance(subject := intent.event.subject, PullRef):
             extra.append(f"+refs/pull/{subject.number}/head:refs/leadsman/pull/{subject.number}")
         with git_trouble(f"{intent.event.subject.repo} can't be fetched"):
-            mirror.refresh(*extra)
+            mirror.refresh(extra)
             return mirror.has(intent.head) or mirror.fetch_commit(intent.head)
 
     def _write_spec(self, run: Run) -> None:
@@ -92,14 +97,15 @@ class Worksite:
         }
         spec = supervised(
             intent.run_id,
-            intent.task.name,
+            intent.task,
             (*intent.task.run, *intent.args),
             run.worktree,
             environment,
             seconds=intent.limit.seconds,
-            speaks=intent.task.speaks,
+            passes=intent.task.passes,
+            note=run.run_dir,
         )
-        write_json(RunDir(run.run_dir).spec, spec)
+        write_json(RunDir(run.run_dir).spec, {**spec, "speaks": intent.task.speaks})
 
     def _write_ticket(self, run: Run) -> None:
         subject = run.intent.event.subject
@@ -121,24 +127,29 @@ class Worksite:
 
 def supervised(
     run_id: str,
-    task: str,
+    task: Task,
     argv: tuple[str, ...],
     cwd: Path,
     environment: Mapping[str, str],
     *,
     seconds: int | None,
-    speaks: bool = False,
+    passes: int | Literal["all"],
+    note: Path,
 ) -> dict[str, object]:
-    """The spec that the supervisor starts from."""
+    """The spec that a supervisor starts from; with CPU passes, the command is started by what takes them.
+
+    `seconds` is the time limit, which begins once the passes are held. `note` is the folder that says since when.
+    """
+    held, extra = wrapped(argv, passes, label=f"{task.name} {run_id}", note=note)
     return {
         "run_id": run_id,
-        "task": task,
-        "argv": list(argv),
+        "task": task.name,
+        "argv": list(held),
         "cwd": str(cwd),
         "env": dict(environment),
         "time_limit": seconds,
-        "speaks": speaks,
         "driver": "setsid",
+        **extra,
     }
 
 
@@ -153,6 +164,7 @@ def base_environment(task: Task, environ: Mapping[str, str], run_dir: Path) -> d
         "LANG": "C.UTF-8",
         "HOME": str(home),
         "TMPDIR": str(temporary),
+        **pool_environment(environ),
         **named,
     }
 

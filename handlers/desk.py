@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import sqlalchemy as sa
+
 from bot.config import Config, ConfigErrors, RepoFile, repository_file
 from bot.config.repository import REPOSITORY_FILE
 from bot.errors import Gone
@@ -84,7 +86,7 @@ class Index:
         return self._masking(tail(log, most=lines * LINE_BYTES)).splitlines()[-lines:]
 
 
-def _view(connection: runs.sa.Connection, row: runs.Row, order: list[RunId]) -> RunView:
+def _view(connection: sa.Connection, row: runs.Row, order: list[RunId]) -> RunView:
     intent = runs.intent(connection, row.run_id)
     if intent is None:
         raise LookupError(row.run_id)

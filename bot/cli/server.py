@@ -1,0 +1,109 @@
+"""The serving process: the bot of the configuration in force, its door, and how both are replaced on a reload."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bot.config import Config
+from bot.dashboard import pages
+from bot.dispatch import Hint
+from bot.errors import Unavailable, UserError
+from bot.store.engine import Store, open_store
+from bot.wake import Doorbell
+from bot.wiring import Bot, World
+from webhooks.receiver import Application, Door
+
+log = logging.getLogger("leadsman")
+
+
+class Serving:
+    """Holds the bot that works now. A reload ends it and starts the next one over the same store: all that is under
+    way is in files, so there is nothing to hand over."""
+
+    def __init__(
+        self,
+        config: Config,
+        home: Path,
+        environ: Mapping[str, str],
+        *,
+        reread: Callable[[], Config],
+    ) -> None:
+        self._world = World(home=home, environ=environ)
+        self._reread = reread
+        self._lock = threading.Lock()
+        self._wrong_config = ""
+        for folder in (self._world.runs, home / "worktrees", home / "checkouts", home / "mirrors"):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        self.store: Store = open_store(config.store, home)
+        self.bot = Bot(config, self._world, self.store)
+        self._door = Door(self.bot.tables, self.bot.inbox, self._wake_lane)
+        self.application = Application(
+            self._door,
+            self.checks,
+            [pages(lambda: self.bot.view(self._notices))],
+        )
+        self._doorbell = Doorbell(home, lambda kind, key: self.bot.dispatcher.put(Hint(kind, key)))
+
+    def _notices(self) -> tuple[str, ...]:
+        if not self._wrong_config:
+            return ()
+        return (f"The configuration is wrong, and the last good one is in force: {self._wrong_config}",)
+
+    def _wake_lane(self, lane: str) -> None:
+        self.bot.wake_lane(lane)  # whichever bot works now
+
+    def start(self) -> None:
+        self.bot.start()
+        self._doorbell.start()
+
+    def stop(self) -> None:
+        self._doorbell.stop()
+        with self._lock:
+            self.bot.stop()
+        self.store.close()
+
+    def reload(self) -> None:
+        """Takes up the changed configuration; a wrong one leaves the last good one in force, and is said."""
+        try:
+            config = self._reread()
+        except UserError as problem:
+            self._wrong_config = problem.text
+            log.warning("The configuration is wrong, the last good one stays in force: %s", problem.text)
+            return
+        with self._lock:
+            self._wrong_config = ""
+            if config.store != self.bot.config.store or config.server.listen != self.bot.config.server.listen:
+                log.warning("[store] and [server] listen are taken up by a restart, not by a reload.")
+            self.bot.stop()
+            self.bot = Bot(config, self._world, self.store)
+            self._door.tables = self.bot.tables
+            self.bot.start()
+        log.info("The configuration was read anew.")
+
+    def checks(self) -> dict[str, str]:
+        """What readiness is made of."""
+        return {
+            "store": self._store_check(),
+            "home": "ok",  # its lock is held for as long as this process lives
+            "git": "ok" if shutil.which("git", path=self._world.environ.get("PATH")) else "git is not on PATH",
+            "disk": self._disk_check(),
+            "configuration": "ok" if not self._wrong_config else f"wrong, not taken up: {self._wrong_config}",
+        }
+
+    def _store_check(self) -> str:
+        try:
+            with self.store.write() as connection:
+                connection.exec_driver_sql("SELECT 1")
+        except Unavailable as problem:
+            return str(problem)
+        return "ok"
+
+    def _disk_check(self) -> str:
+        free = os.statvfs(self._world.home)
+        share = free.f_bavail * free.f_frsize
+        return "ok" if share > 64 * 1024 * 1024 else f"only {share} bytes are free"

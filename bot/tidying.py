@@ -1,0 +1,77 @@
+"""Puts away what nobody holds: worktrees and checkouts of runs that ended or never were, and what was set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+
+from bot.errors import Forbidden, Gone, Unavailable
+from bot.journal import Journal
+from bot.model import Repo
+from bot.repositories import Repositories, git_trouble
+from bot.store import runs
+from bot.store.engine import Store
+from gitops import trash, worktree
+
+HOUR = 3600.0
+
+
+class Tidying:
+    """One sweep when the server starts, a lighter one each hour, and the trash whenever something went into it."""
+
+    def __init__(
+        self,
+        repositories: Repositories,
+        store: Store,
+        folders: Iterable[Path],
+        repos: Collection[Repo],
+        *,
+        journal: Journal,
+    ) -> None:
+        self._repositories = repositories
+        self._store = store
+        self._folders = tuple(folders)
+        self._repos = repos
+        self._journal = journal
+
+    def sweep(self, _key: str = "") -> float:
+        """Removes what no open run holds; returns when to look again."""
+        for repo in self._repos:
+            self._each(repo, self._sweep_one)
+        return HOUR
+
+    def empty(self, _key: str = "") -> None:
+        """Deletes what was set aside: slow on large trees, so it is nobody's step."""
+        for repo in self._repos:
+            self._each(repo, self._empty_one)
+
+    def _each(self, repo: Repo, work: Callable[[Repo], None]) -> None:
+        try:
+            work(repo)
+        except (Unavailable, Gone, Forbidden) as problem:
+            self._journal.say("untidied", repo=str(repo), why=str(problem))
+
+    def _sweep_one(self, repo: Repo) -> None:
+        mirror = self._repositories.known_mirror(repo)
+        if mirror is None:
+            return
+        with self._store.read() as connection:
+            held = [row.run_id for row in runs.open_runs(connection)]
+        keep = [folder / run_id for folder in self._folders for run_id in held]
+        keep += [path for folder in self._folders for run_id in held for path in _below(folder / run_id)]
+        with git_trouble(f"The worktrees of {repo} can't be swept"):
+            for folder in self._folders:
+                for gone in worktree.sweep(mirror, folder, keep):
+                    self._journal.say("swept", repo=str(repo), path=str(gone))
+            trash.empty(mirror.trash)
+            mirror.tidy()
+
+    def _empty_one(self, repo: Repo) -> None:
+        mirror = self._repositories.known_mirror(repo)
+        if mirror is not None:
+            for why in trash.empty(mirror.trash):
+                self._journal.say("untidied", repo=str(repo), why=why)
+
+
+def _below(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
