@@ -8,5 +8,6 @@ from tests.world.threads import Issue, Pull
 from tests.world.world import Posted, World
 
 __all__ = [
-    "App", "Comment", "Delivery", "Files", "Installation", "Issue", "Link", "Posted", "Pull", "Repository", "User", "World",
+    "App", "Comment", "Delivery", "Files", "Installation", "Issue", "Link", "Posted", "Pull", "Repository", "User",
+    "World",
 ]  # fmt: skip

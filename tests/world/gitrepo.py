@@ -37,6 +37,15 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """`kind`: blob, symlink, tree or commit (a submodule); the content of a symlink is its target."""
+
+    kind: str
+    oid: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     sha: str
     tree: str
@@ -118,14 +127,14 @@ class BareRepo:
     def is_ancestor(self, older: str, newer: str) -> bool:
         return self.git("merge-base", older, newer, check=False).strip() == older
 
-    def blob(self, commit: str, path: str) -> tuple[str, str, bytes] | None:
-        """Type (blob, tree, commit), id and content of what stands at a path; content is empty but for a blob."""
-        entry = self.git("ls-tree", "-z", commit, "--", path) if path else ""
-        if not entry:
+    def entry(self, commit: str, path: str) -> Entry | None:
+        """What stands at a path."""
+        line = self.git("ls-tree", "-z", commit, "--", path)
+        if not line:
             return None
-        _, kind, rest = entry.split(" ", 2)
+        mode, kind, rest = line.split(" ", 2)
         oid = rest.partition("\t")[0]
-        return kind, oid, self.content(oid) if kind == "blob" else b""
+        return Entry("symlink" if mode == "120000" else kind, oid, self.content(oid) if kind == "blob" else b"")
 
     def content(self, oid: str) -> bytes:
         return _run("cat-file", "blob", oid, git_dir=self.path).stdout

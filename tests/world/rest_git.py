@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
 from datetime import datetime
 
 from tests.world.calls import Call, Refuse, invalid, not_found
 from tests.world.exchange import Answer
+from tests.world.gitrepo import Entry
 from tests.world.repository import Repository
 from tests.world.state import CheckRun, Status
 
@@ -68,27 +70,31 @@ def blob(call: Call) -> Answer:
 
 
 def content(call: Call) -> Answer:
+    """A link to a file of the repository is answered with that file."""
     repo, path = call.repo, call.args["path"]
     name = call.query.get("ref", repo.default_branch)
     at = _commit(repo, name)
     if at is None:
         raise Refuse(404, f"No commit found for the ref {name}")
-    found = repo.git.blob(at, path)
+    found = repo.git.entry(at, path)
+    if found is not None and found.kind == "symlink":
+        target = repo.git.entry(
+            at, posixpath.normpath(f"{posixpath.dirname(path)}/{found.content.decode()}").lstrip("/")
+        )
+        found = target if target is not None and target.kind == "blob" else found
     if found is None:
         raise not_found()
-    kind, oid, data = found
-    if kind == "blob":
-        return Answer(200, call.world.shapes.content(repo, path, name, oid, data))
-    return Answer(
-        200, [_entry(call, line, name) for line in repo.git.git("ls-tree", "-z", "-l", at, f"{path}/").split("\0")[:-1]]
-    )
+    if found.kind in ("blob", "symlink"):
+        return Answer(200, call.world.shapes.content(repo, path, name, found))
+    listing = repo.git.git("ls-tree", "-z", "-l", at, f"{path}/").split("\0")[:-1]
+    return Answer(200, [_entry(call, line, name) for line in listing])
 
 
 def _entry(call: Call, line: str, ref: str) -> dict[str, object]:
     """A line of a folder's listing: `mode type oid size<TAB>path`."""
     head, _, path = line.partition("\t")
     _, kind, oid, size = head.split()
-    shown = call.world.shapes.content(call.repo, path, ref, oid, b"")
+    shown = call.world.shapes.content(call.repo, path, ref, Entry("blob", oid, b""))
     del shown["content"], shown["encoding"]
     return shown | {"type": "file" if kind == "blob" else "dir", "size": 0 if size == "-" else int(size)}
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from tests.world.gitrepo import Change, Commit
+from tests.world.gitrepo import Change, Commit, Entry
 from tests.world.state import App, CheckRun, Comment, Hook, Installation, Label, Reaction, Role, Status, User
 from tests.world.threads import Issue, Pull
 
@@ -299,25 +299,26 @@ class Shapes:
             **renamed,
         }
 
-    def content(self, repo: Repository, path: str, ref: str, oid: str, content: bytes) -> Json:
+    def content(self, repo: Repository, path: str, ref: str, entry: Entry) -> Json:
         """Above a megabyte GitHub leaves the content out and says `none` for its encoding."""
-        large = len(content) > 1024 * 1024
         url = f"{self.repo_api(repo)}/contents/{quote(path)}?ref={ref}"
-        git, html = f"{self.repo_api(repo)}/git/blobs/{oid}", f"{self.repo_web(repo)}/blob/{ref}/{quote(path)}"
-        return {
+        git, html = f"{self.repo_api(repo)}/git/blobs/{entry.oid}", f"{self.repo_web(repo)}/blob/{ref}/{quote(path)}"
+        shown: Json = {
             "name": path.rpartition("/")[2],
             "path": path,
-            "sha": oid,
-            "size": len(content),
+            "sha": entry.oid,
+            "size": len(entry.content),
             "url": url,
             "html_url": html,
             "git_url": git,
             "download_url": f"{self.repo_web(repo)}/raw/{ref}/{quote(path)}",
-            "type": "file",
-            "content": "" if large else base64.encodebytes(content).decode(),
-            "encoding": "none" if large else "base64",
             "_links": {"self": url, "git": git, "html": html},
         }
+        if entry.kind == "symlink":
+            return shown | {"type": "symlink", "target": entry.content.decode()}
+        large = len(entry.content) > 1024 * 1024
+        text = "" if large else base64.encodebytes(entry.content).decode()
+        return shown | {"type": "file", "content": text, "encoding": "none" if large else "base64"}
 
     def blob(self, repo: Repository, oid: str, content: bytes) -> Json:
         return {

@@ -1,0 +1,188 @@
+"""GitHub as a forge: each call of `bot.forges.Forge`, by one request where GitHub has one for it."""
+
+from __future__ import annotations
+
+import base64
+import re
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+import github
+from github.GithubObject import NotSet
+from github.IssueComment import IssueComment
+from github.Repository import Repository
+
+from bot.errors import Gone, UserError
+from bot.forges import Comment, GitAccess, Issue, Pull, Reaction, RepoFacts
+from bot.forges.github import values
+from bot.forges.github.access import Access
+from bot.forges.github.settings import Settings
+from bot.forges.github.values import given
+from bot.model import Actor, IssueRef, Permission, PullRef, Repo, Sha
+
+MOST_FILES = 3000
+"""GitHub lists no more of a pull request: https://docs.github.com/en/rest/pulls/pulls#list-pull-requests-files"""
+
+_MOST_COMPARED = 300
+"""And no more of a comparison."""
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9_-]+/(?!\.{1,2}$)[A-Za-z0-9_.-]+")
+
+
+class Github:
+    """`bot.forges.Forge` on GitHub."""
+
+    kind = "github"
+
+    def __init__(self, name: str, settings: Settings, access: Access) -> None:
+        self.name = name
+        self._web = settings.web_url
+        self._access = access
+        self._lock = threading.Lock()
+        self._me: Actor | None = None
+
+    @contextmanager
+    def _there(self, repo: Repo, what: str, *, writes: bool = False) -> Iterator[Repository]:
+        """The repository, unread, for one call."""
+        if not _REPOSITORY.fullmatch(repo.name):
+            raise Gone(f"{repo.name!r} is no name of a repository on GitHub.")
+        with self._access.door(repo).client(f"{what} of {repo.name}", writes=writes) as client:
+            yield client.get_repo(repo.name)
+
+    def me(self) -> Actor:
+        with self._lock:
+            if self._me is None:
+                self._me = self._access.me()
+            return self._me
+
+    # the repository
+
+    def repository(self, repo: Repo) -> RepoFacts:
+        with self._there(repo, "the default branch") as there:
+            branch = given(there.default_branch)
+        return RepoFacts(repo, branch, self.git_url(repo), f"{self._web}/{repo.name}")
+
+    def branch_sha(self, repo: Repo, branch: str) -> Sha:
+        """By its ref: the call for branches would follow a rename to another branch."""
+        with self._there(repo, f"branch {branch}") as there:
+            return Sha(given(there.get_git_ref(f"heads/{branch}").object.sha))
+
+    def file(self, repo: Repo, path: str, at: Sha) -> bytes | None:
+        """None where no file stands. Above a megabyte the content comes with a second call."""
+        with self._there(repo, f"{path} at {at}") as there:
+            try:
+                found = there.get_contents(path, ref=at)
+            except github.UnknownObjectException:
+                return None
+            if isinstance(found, list) or found.type != "file":
+                return None
+            if found.encoding == "base64":
+                return found.decoded_content
+            return base64.b64decode(there.get_git_blob(found.sha).content)
+
+    def changed_between(self, repo: Repo, before: Sha, after: Sha) -> Collection[str] | None:
+        """The paths that differ, old and new names of a rename; None where GitHub can't tell them all."""
+        try:
+            with self._there(repo, f"{before}...{after}") as there:
+                files = there.compare(before, after).files
+                paths = _paths((file.filename, file.previous_filename) for file in files)
+        except Gone:
+            return None
+        return None if len(files) >= _MOST_COMPARED else paths
+
+    # pull requests and issues
+
+    def pull(self, ref: PullRef) -> Pull:
+        with self._there(ref.repo, f"#{ref.number}") as there:
+            return values.pull(ref, there.get_pull(ref.number))
+
+    def changed_files(self, ref: PullRef) -> tuple[str, ...]:
+        """Every path that the pull request touches: of a renamed file the old name, too."""
+        with self._there(ref.repo, f"the files of #{ref.number}") as there:
+            pull = there.get_pull(ref.number)
+            files = [(file.filename, file.previous_filename) for file in pull.get_files()]
+            count = pull.changed_files if len(files) >= MOST_FILES else len(files)
+        if count > MOST_FILES:
+            raise UserError(
+                f"#{ref.number} changes {count} files, and GitHub lists only {MOST_FILES} of them. "
+                "Split it: what is not listed can't be judged."
+            )
+        return _paths(iter(files))
+
+    def issue(self, ref: IssueRef) -> Issue:
+        with self._there(ref.repo, f"#{ref.number}") as there:
+            return values.issue(ref, there.get_issue(ref.number))
+
+    def permission(self, repo: Repo, who: Actor) -> Permission:
+        try:
+            with self._there(repo, f"the rights of {who.login}") as there:
+                path = f"{there.url}/collaborators/{quote(who.login, safe='')}/permission"
+                _, answer = there.requester.requestJsonAndCheck("GET", path)
+                return values.permission(answer, who)
+        except Gone:
+            return Permission.NONE
+
+    # comments
+
+    def comment(self, on: PullRef | IssueRef, comment_id: str) -> Comment:
+        """`Gone` for a comment that stands on another issue: GitHub numbers them by repository."""
+        with self._there(on.repo, f"comment {comment_id}") as there:
+            found = _comment(there, on, comment_id)
+            if given(found.issue_url).rpartition("/")[2] != str(on.number):
+                raise Gone(f"Comment {comment_id} stands on another issue than #{on.number}.")
+            return values.comment(found)
+
+    def comments(self, on: PullRef | IssueRef, *, since: datetime | None = None) -> tuple[Comment, ...]:
+        """Oldest first; `since`: those written or edited at or after that second."""
+        with self._there(on.repo, f"the comments of #{on.number}") as there:
+            start = NotSet if since is None else since.astimezone(UTC)
+            return tuple(values.comment(found) for found in there.get_issue(on.number).get_comments(start))
+
+    def post(self, on: PullRef | IssueRef, body: str) -> str:
+        with self._there(on.repo, f"a new comment on #{on.number}", writes=True) as there:
+            return f"{there.get_issue(on.number).create_comment(body).id:d}"
+
+    def edit(self, on: PullRef | IssueRef, comment_id: str, body: str) -> None:
+        with self._there(on.repo, f"comment {comment_id}", writes=True) as there:
+            _comment(there, on, comment_id).edit(body)
+
+    def react(self, on: PullRef | IssueRef, comment_id: str, reaction: Reaction) -> None:
+        with self._there(on.repo, f"a reaction to comment {comment_id}", writes=True) as there:
+            _comment(there, on, comment_id).create_reaction(reaction)
+
+    # git and links
+
+    def git_url(self, repo: Repo) -> str:
+        return f"{self._web}/{repo.name}.git"
+
+    def git(self, repo: Repo) -> GitAccess:
+        """The name before the token is what GitHub's manual gives for an App's; any does for an account's."""
+        return GitAccess(self.git_url(repo), "x-access-token", self._access.secret(repo))
+
+    def comment_url(self, on: PullRef | IssueRef, comment_id: str) -> str:
+        kind = "pull" if isinstance(on, PullRef) else "issues"
+        return f"{self._web}/{on.repo.name}/{kind}/{on.number}#issuecomment-{comment_id}"
+
+    def commit_url(self, repo: Repo, sha: Sha) -> str:
+        return f"{self._web}/{repo.name}/commit/{sha}"
+
+    def branch_url(self, repo: Repo, branch: str) -> str:
+        return f"{self._web}/{repo.name}/tree/{quote(branch)}"
+
+    def close(self) -> None:
+        """Ends the connections that are open."""
+        self._access.close()
+
+
+def _comment(there: Repository, on: PullRef | IssueRef, comment_id: str) -> IssueComment:
+    """The comment, unread."""
+    if not (comment_id.isascii() and comment_id.isdecimal()):
+        raise Gone(f"{comment_id!r} is no comment of GitHub's.")
+    return there.get_issue(on.number).get_comment(int(comment_id))
+
+
+def _paths(names: Iterator[tuple[str, str | None]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for pair in names for name in pair if name))
