@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from bot.model import Repo
 from bot.publishing import BranchName
 from bot.settings import Settings
+
+_NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9._-]{0,99}")
+
+
+def repository_name(name: str) -> str:
+    """`owner/name`. Raises `ValueError` for what no forge has, and what would lead out of a folder."""
+    parts = name.split("/")
+    if len(parts) < 2 or not all(_NAME.fullmatch(part) and part.strip(".") for part in parts):
+        raise ValueError(f'must be owner/name, as the forge spells it, not "{name}"')
+    return name
+
+
+RepositoryName = Annotated[str, AfterValidator(repository_name)]
 
 
 class Project(Settings):
@@ -14,10 +30,7 @@ class Project(Settings):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="what tasks and people call it")
     forge: str = Field(description="name of a [forges.*] table")
-    repository: str = Field(
-        pattern=r"^[A-Za-z0-9._-]*[A-Za-z0-9_-](/[A-Za-z0-9._-]*[A-Za-z0-9_-])+$",
-        description="owner/name, as the forge spells it",
-    )
+    repository: RepositoryName = Field(description="owner/name, as the forge spells it")
     tracker: str | None = Field(default=None, description="name of a [trackers.*] table; default: the forge")
     tracker_project: str | None = Field(
         default=None, min_length=1, description="the tracker's identifier of the project; needed with a tracker"

@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 from bot.budget import BudgetSettings
 from bot.config.sheet import Sheet
 from bot.config.tables import TABLES, ByKind
+from bot.config.values import shown
 from bot.fleet import FleetSettings
 from bot.nearest import did_you_mean
 from bot.projects import Project
@@ -86,7 +87,7 @@ def _of_its_kind(sheet: Sheet, name: str, key: str) -> Settings | None:
         sheet.problem((*path, "kind"), f"is missing; one of {known}")
     elif kind not in by_kind.modules:
         sheet.problem(
-            (*path, "kind"), f"must be one of {known}, not {kind!r}{did_you_mean(str(kind), by_kind.modules)}"
+            (*path, "kind"), f"must be one of {known}, not {shown(kind)}{did_you_mean(str(kind), by_kind.modules)}"
         )
     else:
         return sheet.table(by_kind.settings(kind), path)

@@ -10,10 +10,11 @@ from pydantic import BaseModel
 
 from bot.config.inline import secrets_in
 from bot.config.places import Path
-from bot.config.schema import type_name, written
+from bot.config.schema import type_name
 from bot.config.sentences import table_of
 from bot.config.sheet import Sheet
 from bot.config.tables import TABLES, ByKind, Many, One
+from bot.config.values import written
 
 REQUIRED = "required"
 

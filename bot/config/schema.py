@@ -1,4 +1,4 @@
-"""The shape of the file: as a JSON Schema for editors, and a key's type and value in words."""
+"""The shape of the file: as a JSON Schema for editors, and a key's type in words."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from bot.config.tables import TABLES, ByKind, Many, One
+from bot.config.values import written
 
 
 def json_schema() -> dict[str, Any]:
@@ -42,23 +43,6 @@ def json_schema() -> dict[str, Any]:
 def _models(name: str) -> list[type[BaseModel]]:
     table = TABLES[name]
     return [table.settings(kind) for kind in table.modules] if isinstance(table, ByKind) else [table.settings]
-
-
-def written(value: object) -> str:
-    """A value as TOML writes it, on one line; None, which TOML has no word for, is `unset`."""
-    match value:
-        case None:
-            return "unset"
-        case bool():
-            return str(value).lower()
-        case str():
-            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        case Mapping():
-            return "{" + ", ".join(f"{key} = {written(item)}" for key, item in value.items()) + "}"
-        case list() | tuple():
-            return "[" + ", ".join(map(written, value)) + "]"
-        case _:
-            return str(value)
 
 
 def type_name(schema: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -11,6 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from bot.config.values import shown
 from bot.nearest import did_you_mean
 
 _WORDS = r"(^|_)(token|secret|password|passwd|api_?key|access_key|private_key)s?"
@@ -99,16 +99,6 @@ def table_of(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((found for part in get_args(annotation) if (found := table_of(part))), None)
-
-
-def shown(value: object) -> str:
-    """A value of the file as a person may have written it, on one line and not too long."""
-    if isinstance(value, Mapping):
-        return "a table"
-    if isinstance(value, list | tuple):
-        return "a list"
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else f"{text[:56]}..."
 
 
 def _unknown(key: str, known: list[str]) -> str:

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from bot.config.places import Path, places
 from bot.config.problems import ConfigErrors, Problem, table_and_key
 from bot.config.sentences import alternatives
+from bot.config.values import on_one_line
 from bot.nearest import did_you_mean
 
 T = TypeVar("T", bound=BaseModel)
@@ -30,6 +31,7 @@ class Sheet:
         self.file = file
         self.lenient = lenient
         self.problems: list[Problem] = []
+        self._wrong: list[Path] = []
         self.warnings: list[Problem] = []
         text = self._text(data)
         try:
@@ -46,6 +48,7 @@ class Sheet:
 
     def problem(self, path: Path, what: str) -> None:
         """The first thing said about a place stands; what follows from it would only be noise."""
+        self._wrong.append(path)
         self._add(self.problems, path, what)
 
     def warning(self, path: Path, what: str) -> None:
@@ -92,9 +95,13 @@ class Sheet:
             what = alternatives(found, model)
             if found[0]["type"] == "extra_forbidden":
                 self._odd((*path, *place), what)
-            else:
+            elif place or not self._has_problem_in(path):
                 self.problem((*path, *place), what)
         return None
+
+    def _has_problem_in(self, path: Path) -> bool:
+        """Is a key of this table wrong? Then what does not fit together in it need not be told."""
+        return any(place[: len(path)] == path for place in self._wrong)
 
     def _without_unknown(
         self, model: type[T], path: Path, raw: dict[str, Any], errors: list[ErrorDetails]
@@ -117,7 +124,7 @@ class Sheet:
             table, key = "", str(path[0])
         line = self.line(path)
         if not any((known.line, known.table, known.key) == (line, table, key) for known in to):
-            to.append(Problem(self.file, line, table, key, what))
+            to.append(Problem(self.file, line, on_one_line(table), on_one_line(key), on_one_line(what)))
 
     def _at(self, path: Path) -> Any:
         value: Any = self.document
