@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
+from bot.forges import Around
 from bot.forges.local import Local, People, Settings, connect
 from bot.model import IssueRef, PullRef, Repo, Sha
 from bot.store import StoreSettings
@@ -20,11 +22,23 @@ class Ticks:
     """A clock that goes on by a second each time it is read."""
 
     def __init__(self) -> None:
-        self.now = START
+        self.now = START.timestamp()
 
-    def __call__(self) -> datetime:
-        self.now += timedelta(seconds=1)
+    def __call__(self) -> float:
+        self.now += 1
         return self.now
+
+
+def around(folder: Path, store: Store, environ: Mapping[str, str] | None = None) -> Around:
+    """Everything is in `folder`, and every reading of the clock is a second later."""
+    return Around(
+        store=store,
+        home=folder,
+        base=folder,
+        environ=environ or {},
+        public_url="http://127.0.0.1:8780",
+        clock=Ticks(),
+    )
 
 
 @dataclass
@@ -85,8 +99,8 @@ def bench(folder: Path, users: dict[str, str] | None = None) -> Bench:
     """A forge called `local` with the repository acme/shop, in which alice may write and rita may read."""
     settings = Settings.model_validate({"kind": "local", "users": users or {"alice": "write", "rita": "read"}})
     store = open_store(StoreSettings(), folder)
-    clock = Ticks()
-    forge = connect("local", settings, store=store, base=folder, public_url="http://127.0.0.1:8780", clock=clock)
-    people = People(forge, clock=clock)
+    surroundings = around(folder, store)
+    forge = connect("local", settings, surroundings)
+    people = People(forge, clock=surroundings.clock)
     people.make_repository(REPO, source=None, author="alice")
     return Bench(forge, people, store, folder)

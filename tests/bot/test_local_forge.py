@@ -14,11 +14,24 @@ from pydantic import ValidationError
 from bot.errors import Gone, Unavailable, UserError
 from bot.forges import Forge
 from bot.forges.local import Settings, account, connect, webhook_secrets
-from bot.model import Actor, BranchRef, Closed, Commented, IssueRef, Labeled, Opened, Permission, PullRef, Pushed, Repo
+from bot.model import (
+    Actor,
+    BranchRef,
+    Closed,
+    Commented,
+    IssueRef,
+    Labeled,
+    Opened,
+    Permission,
+    PullRef,
+    Pushed,
+    Repo,
+    Sha,
+)
 from bot.secret import Secret
 from bot.store import StoreSettings
-from bot.store.engine import open_store
-from tests.bot.local_bench import REPO, START, Bench, bench
+from bot.store.engine import Store, open_store
+from tests.bot.local_bench import REPO, START, Bench, around, bench
 from webhooks.sources import local as source
 
 
@@ -27,6 +40,14 @@ def here(tmp_path: Path) -> Iterator[Bench]:
     made = bench(tmp_path)
     yield made
     made.store.close()
+
+
+@pytest.fixture
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store in a folder of its own."""
+    opened = open_store(StoreSettings(), tmp_path_factory.mktemp("store"))
+    yield opened
+    opened.close()
 
 
 def test_it_is_a_forge(here: Bench) -> None:
@@ -158,6 +179,13 @@ def test_what_main_gained_meanwhile_is_no_change_of_the_pull_request(here: Bench
     here.people.open_pull(REPO, head="topic", base="main", title="Adds a", author="alice")
     clone.commit("main", "other.txt", "o")
     assert here.forge.changed_files(here.pull(1)) == ("a.txt",)
+
+
+def test_what_changed_between_two_commits_is_told_as_long_as_both_are_here(here: Bench) -> None:
+    before = here.forge.branch_sha(here.repo, "main")
+    after = here.clone().commit("main", "a.txt", "a")
+    assert here.forge.changed_between(here.repo, before, after) == ("a.txt",)
+    assert here.forge.changed_between(here.repo, before, Sha("0" * 39 + "1")) is None
 
 
 def test_file_names_of_any_bytes_are_listed(here: Bench) -> None:
@@ -486,20 +514,18 @@ def test_two_forges_in_one_store_know_nothing_of_each_other(here: Bench) -> None
     other = connect(
         "second",
         Settings.model_validate({"kind": "local", "root": str(here.folder / "repositories")}),
-        store=here.store,
-        base=here.folder,
-        public_url="http://127.0.0.1:8780",
+        around(here.folder, here.store),
     )
     here.people.open_issue(REPO, title="t", author="rita")
     with pytest.raises(Gone):
         other.issue(IssueRef(Repo("second", REPO), 1))
 
 
-def test_the_secret_is_made_once_and_is_nobody_elses_to_read(tmp_path: Path) -> None:
+def test_the_secret_is_made_once_and_is_nobody_elses_to_read(tmp_path: Path, store: Store) -> None:
     settings = Settings.model_validate({"kind": "local"})
     found: list[tuple[Secret, ...]] = []
     threads = [
-        threading.Thread(target=lambda: found.append(webhook_secrets(settings, environ={}, home=tmp_path)))
+        threading.Thread(target=lambda: found.append(webhook_secrets(settings, around(tmp_path, store, {}))))
         for _ in range(16)
     ]
     for thread in threads:
@@ -512,27 +538,23 @@ def test_the_secret_is_made_once_and_is_nobody_elses_to_read(tmp_path: Path) -> 
     assert (tmp_path / "local.secret").stat().st_mode & 0o777 == 0o600
 
 
-def test_named_secrets_are_taken_from_the_environment(tmp_path: Path) -> None:
+def test_named_secrets_are_taken_from_the_environment(tmp_path: Path, store: Store) -> None:
     settings = Settings.model_validate({"kind": "local", "webhook_secret_env": ["NEW", "OLD"]})
-    assert webhook_secrets(settings, environ={"NEW": "n", "OLD": "o"}, home=tmp_path) == (Secret("n"), Secret("o"))
+    assert webhook_secrets(settings, around(tmp_path, store, {"NEW": "n", "OLD": "o"})) == (Secret("n"), Secret("o"))
     with pytest.raises(UserError, match="OLD is not set"):
-        webhook_secrets(settings, environ={"NEW": "n"}, home=tmp_path)
+        webhook_secrets(settings, around(tmp_path, store, {"NEW": "n"}))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_secret_file_that_was_cut_short_is_not_used(tmp_path: Path) -> None:
+def test_a_secret_file_that_was_cut_short_is_not_used(tmp_path: Path, store: Store) -> None:
     (tmp_path / "local.secret").write_text("")
     with pytest.raises(UserError, match="holds no secret"):
-        webhook_secrets(Settings.model_validate({"kind": "local"}), environ={}, home=tmp_path)
+        webhook_secrets(Settings.model_validate({"kind": "local"}), around(tmp_path, store, {}))
 
 
-def test_a_root_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
-    store = open_store(StoreSettings(), tmp_path)
-    forge = connect(
-        "local", Settings.model_validate({"kind": "local"}), store=store, base=tmp_path, public_url="http://x"
-    )
+def test_a_root_that_is_not_there_holds_nothing(tmp_path: Path, store: Store) -> None:
+    forge = connect("local", Settings.model_validate({"kind": "local"}), around(tmp_path, store))
     assert forge.bares.names() == []
     with pytest.raises(Gone):
         forge.repository(Repo("local", REPO))
     assert not (tmp_path / "repositories").exists()
-    store.close()

@@ -108,8 +108,13 @@ class Bares:
 
     def changed_files(self, name: str, base: Sha, head: Sha) -> tuple[str, ...]:
         """What `head` changes since it left `base`. A renamed file counts under both names."""
-        since = self.merge_base(name, base, head) or base
-        found = self._run(name, "diff-tree", "-r", "-z", "--name-only", "--no-renames", since, head) or b""
+        return self.changed_between(name, self.merge_base(name, base, head) or base, head) or ()
+
+    def changed_between(self, name: str, before: Sha, after: Sha) -> tuple[str, ...] | None:
+        """What is not the same in two commits; None where one of them is not here (any more)."""
+        found = self._run(name, "diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after, check=False)
+        if found is None:
+            return None
         return tuple(part.decode(errors="backslashreplace") for part in found.split(b"\0") if part)
 
     def file(self, name: str, path: str, at: Sha) -> bytes | None:

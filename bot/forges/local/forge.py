@@ -68,6 +68,9 @@ class Local:
             updated_at=thread.at,
         )
 
+    def changed_between(self, repo: Repo, before: Sha, after: Sha) -> tuple[str, ...] | None:
+        return self.bares.changed_between(self.bare(repo), before, after)
+
     def changed_files(self, ref: PullRef) -> tuple[str, ...]:
         thread, head = self.settled(ref)
         return self.bares.changed_files(ref.repo.name, self.branch_sha(ref.repo, thread.base_ref), head)

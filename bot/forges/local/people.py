@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,11 +43,11 @@ class People:
         self,
         forge: Local,
         *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], float] = time.time,
         new_delivery: Callable[[], str] = lambda: str(uuid4()),
     ) -> None:
         self._forge = forge
-        self._now = clock
+        self._clock = clock
         self._new_delivery = new_delivery
 
     def open_pull(
@@ -156,7 +157,7 @@ class People:
             actor=actor(login),
             what=what,
             head_sha=head,
-            at=self._now(),
+            at=datetime.fromtimestamp(self._clock(), UTC),
         )
 
     def _repo(self, name: str) -> Repo:

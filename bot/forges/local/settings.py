@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import secrets as randomness
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bot.errors import UserError
+from bot.forges import Around
 from bot.model import Permission
 from bot.secret import Secret
 from bot.settings import Settings as Table
@@ -57,17 +57,17 @@ def right(settings: Settings, login: str, owner: str) -> Permission:
     return Permission.ADMIN if login == owner else Permission.NONE
 
 
-def webhook_secrets(settings: Settings, *, environ: Mapping[str, str], home: Path) -> tuple[Secret, ...]:
+def webhook_secrets(settings: Settings, around: Around) -> tuple[Secret, ...]:
     """The secrets that a delivery of this forge may be signed with; the first is the one to sign with.
 
     Raises `UserError` for a variable that is named and not set.
     """
     if not settings.webhook_secret_env:
-        return (_home_secret(home / SECRET_FILE),)
-    missing = [name for name in settings.webhook_secret_env if not environ.get(name)]
+        return (_home_secret(around.home / SECRET_FILE),)
+    missing = [name for name in settings.webhook_secret_env if not around.environ.get(name)]
     if missing:
         raise UserError(f"{missing[0]} is not set. Set it, or leave out webhook_secret_env to have a secret made.")
-    return tuple(Secret(environ[name]) for name in settings.webhook_secret_env)
+    return tuple(Secret(around.environ[name]) for name in settings.webhook_secret_env)
 
 
 def _home_secret(path: Path) -> Secret:

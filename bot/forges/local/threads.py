@@ -60,10 +60,10 @@ class Said:
 class Threads:
     """What people and the bot wrote on the forge called `forge`. Raises `Gone` for what isn't there."""
 
-    def __init__(self, store: Store, forge: str, clock: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, forge: str, clock: Callable[[], float]) -> None:
         self._store = store
         self._forge = forge
-        self._now = clock
+        self._clock = clock
 
     def open(
         self, repo: str, kind: Kind, *, title: str, body: str, author: str, head_ref: str = "", base_ref: str = ""
@@ -79,7 +79,7 @@ class Threads:
             "state": "open",
             "head_ref": head_ref,
             "base_ref": base_ref,
-            "at": self._now().timestamp(),
+            "at": self._clock(),
         }
         with self._store.write() as connection:
             number = _next_number(connection, values)
@@ -102,7 +102,7 @@ class Threads:
         """Closes an open thread; whether it was open."""
         is_open = sa.and_(self._is(repo, number), threads.c.state == "open")
         with self._store.write() as connection:
-            done = connection.execute(threads.update().where(is_open).values(state=state, at=self._now().timestamp()))
+            done = connection.execute(threads.update().where(is_open).values(state=state, at=self._clock()))
             return done.rowcount == 1
 
     def touch(self, repo: str, number: int) -> None:
@@ -124,7 +124,7 @@ class Threads:
 
     def say(self, repo: str, number: int, author: str, body: str) -> Said:
         """A new comment."""
-        now = self._now().timestamp()
+        now = self._clock()
         with self._store.write() as connection:
             if not self._touch(connection, repo, number):
                 raise Gone(f"There is no #{number} in {repo}.")
@@ -160,9 +160,7 @@ class Threads:
         with self._store.write() as connection:
             before = self._comment(connection, repo, number, comment_id)
             connection.execute(
-                comments.update()
-                .where(comments.c.id == before.id)
-                .values(body=body, updated_at=self._now().timestamp())
+                comments.update().where(comments.c.id == before.id).values(body=body, updated_at=self._clock())
             )
             self._touch(connection, repo, number)
             return _said(before)
@@ -185,7 +183,7 @@ class Threads:
         return row
 
     def _touch(self, connection: sa.Connection, repo: str, number: int) -> bool:
-        done = connection.execute(threads.update().where(self._is(repo, number)).values(at=self._now().timestamp()))
+        done = connection.execute(threads.update().where(self._is(repo, number)).values(at=self._clock()))
         return done.rowcount == 1
 
     def _is(self, repo: str, number: int) -> sa.ColumnElement[bool]:

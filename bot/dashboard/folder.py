@@ -1,0 +1,104 @@
+"""Reads a run's directory for a page. The run itself may write there, so nothing in it is taken at its word."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+# Never spec.json: it holds the command's whole environment.
+_SHOWN = re.compile(r"(?:report\.md|report\.json|changes\.patch|[A-Za-z0-9][A-Za-z0-9._-]{0,80}\.log)")
+CHUNK = 1 << 16
+FARTHEST = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class FileLine:
+    name: str
+    size: int
+
+
+class OpenFile:
+    """A regular file of a run's directory, as long as it was when it was opened. Close it, or use it in a `with`."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self.size = os.fstat(handle).st_size
+
+    def read(self, start: int, stop: int) -> Iterator[bytes]:
+        """The bytes from `start` to `stop`, in pieces."""
+        while start < stop and (piece := os.pread(self._handle, min(CHUNK, stop - start), start)):
+            yield piece
+            start += len(piece)
+
+    def tail(self, limit: int) -> str:
+        """The last `limit` bytes as text, from the start of a line where something was cut off."""
+        start = max(0, self.size - limit)
+        text = b"".join(self.read(start, self.size)).decode("utf-8", "replace")
+        return text.partition("\n")[2] if start else text
+
+    def start_of_last(self, lines: int) -> int:
+        """Where the last `lines` lines begin. Looks back FARTHEST bytes at most."""
+        place, wanted, lowest = self.size, lines, max(0, self.size - FARTHEST)
+        if self.size and b"".join(self.read(self.size - 1, self.size)) == b"\n":
+            place -= 1  # the newline that ends the last line begins no other
+        while place > lowest and wanted > 0:
+            start = max(lowest, place - CHUNK)
+            piece = b"".join(self.read(start, place))
+            while wanted > 0 and (found := piece.rfind(b"\n")) >= 0:
+                piece, wanted, place = piece[:found], wanted - 1, start + found
+            place = place if wanted == 0 else start
+        if lines == 0:
+            return self.size
+        return place + 1 if wanted == 0 else place
+
+    def close(self) -> None:
+        os.close(self._handle)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_file(folder: Path, name: str) -> OpenFile | None:
+    """The file, if it may be shown and is a regular one: not a link to someone's key, not a pipe that never ends."""
+    if not _SHOWN.fullmatch(name):
+        return None
+    try:
+        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return None
+    return OpenFile(handle)
+
+
+def text_of(folder: Path, name: str, limit: int) -> str | None:
+    """The last `limit` bytes of a file as text, or None."""
+    found = open_file(folder, name)
+    if found is None:
+        return None
+    with found:
+        return found.tail(limit)
+
+
+def files(folder: Path) -> list[FileLine]:
+    """The files that can be looked at, by name."""
+    try:
+        names = sorted(path.name for path in folder.iterdir())
+    except OSError:
+        return []
+    lines = []
+    for name in names:
+        found = open_file(folder, name)
+        if found is not None:
+            lines.append(FileLine(name, found.size))
+            found.close()
+    return lines
