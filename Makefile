@@ -15,7 +15,7 @@ help:
 	@echo "make lint    format, types, and which layer may import which"
 	@echo "make format  puts the code into its form"
 	@echo "make bench   measures, beside what it is compared with"
-	@echo "make demo    one comment, from the door to the published branch, on this machine alone"
+	@echo "make demo    one comment, from the door to the published branch, on this machine alone  (KEEP=1 leaves it on)"
 	@echo "make lock    requirements.lock again, from pyproject.toml (needs uv)"
 
 setup: $(READY)
@@ -45,7 +45,7 @@ bench: $(READY)
 	@set -e; for bench in $(subst /,.,$(BENCHES)); do echo "== $$bench"; $(BIN)/python -m $$bench; done
 
 demo: $(READY)
-	$(BIN)/leadsman demo
+	$(BIN)/leadsman demo $(if $(KEEP),--keep)
 
 lock:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --group dev pyproject.toml -o requirements.lock

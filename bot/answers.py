@@ -127,6 +127,7 @@ class Answers:
         try:
             if not row.reaction:
                 self._react(forge, on, row, "eyes")
+                self._journal.say("acknowledged", answer=key, on=str(on))
             if (digest := hashlib.sha256(body.encode()).hexdigest()) != row.posted_digest:
                 self._say(forge, on, row, body, digest)
             settled = all(part.well is not None for part in parts)

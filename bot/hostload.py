@@ -1,4 +1,4 @@
-"""The host's load as admission sees it: the 95th percentile of the last minutes, so that a short burst blocks nobody."""
+"""The host's load as admission sees it: the 95th percentile of the last minutes, so that a burst blocks nobody."""
 
 from __future__ import annotations
 

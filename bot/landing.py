@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.ages import Sealed
 from bot.claims import Claims
 from bot.model import Failed, Lost, Outcome, Published, Run, Sha, Unchanged
-from bot.publishing import PublishSettings
+from bot.publishing import PublishSettings, protecting
 from bot.repositories import Repositories, git_trouble
 from gitops import publish
 from gitops.git import Identity
@@ -66,11 +65,8 @@ class Landing:
         """Never the default branch, nor one that `publish.never` names: asked of the forge now, not of a memory."""
         repo = run.intent.event.subject.repo
         default = self._repositories.forge(repo).repository(repo).default_branch
-        if branch == default:
-            return f"{branch} is the default branch of {repo.name}; nothing is ever pushed there."
-        if any(fnmatch.fnmatchcase(branch, pattern) for pattern in self._settings.never):
-            return f"{branch} is protected by [publish] never."
-        return None
+        why = protecting_now(self._settings, branch, default)
+        return why and f"{why} ({repo.name})"
 
     def _own(self, sealed: Sealed, mirror: Mirror, ref: str) -> Outcome:
         match publish.push_exact(mirror, sealed.tip, ref, expect=None):
@@ -115,6 +111,14 @@ class Landing:
                         incorporated=(*sealed.incorporated, theirs),
                     )
                 )
+
+
+def protecting_now(settings: PublishSettings, branch: str, default: str) -> str | None:
+    """Why nothing is ever pushed to `branch`, or None; `default` is the default branch as the forge shows it now."""
+    if branch == default:
+        return f"{branch} is the default branch; nothing is ever pushed there."
+    glob = protecting(settings.never, branch)
+    return None if glob is None else f"{branch} is protected by [publish] never = {glob}."
 
 
 def _there(seen: str | None) -> str:

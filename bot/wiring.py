@@ -39,8 +39,8 @@ from gitops.git import Identity
 from handlers.carry_out import carry_out
 from handlers.decide import decide
 from handlers.desk import Books, Index, RepositoryFiles, RunningDesk
-from webhooks.inbox import Entry, Inbox, Kept
-from webhooks.payload import Malformed
+from webhooks.inbox import Delivery, Entry, Inbox, Kept
+from webhooks.payload import Malformed, Misshapen, parse
 from webhooks.receiver import Table
 from webhooks.signature import Key
 from webhooks.sources import SOURCES
@@ -342,3 +342,23 @@ def secrets_of(config: Config, world: World, senders: Mapping[str, Table]) -> li
     signing = [key.secret for table in senders.values() for key in table.keys]
     named = [Secret(world.environ[name]) for name in config.secret_names if world.environ.get(name)]
     return [*signing, *named]
+
+
+def delivery_of(source: str, kind: str, delivery: str, event: str, body: bytes) -> Delivery | None:
+    """A delivery that came by another way than the door, as the door would have kept it. None: it is no JSON object."""
+    try:
+        payload = parse(body)
+    except Misshapen:
+        return None
+    sender = SOURCES[kind]
+    repository = sender.repository(payload)
+    unwanted = sender.unwanted(event, payload)
+    return Delivery(
+        source=source,
+        delivery=delivery,
+        event=event,
+        headers=sender.named(delivery, event),
+        body=body,
+        lane=source if repository is None else f"{source}:{repository}",
+        ignored=unwanted.reason if unwanted else "",
+    )

@@ -28,6 +28,9 @@ class Source(Protocol):
     def event(self, headers: Headers, payload: Json) -> str:
         """The name of the event; empty where it gives none."""
 
+    def named(self, delivery: str, event: str) -> dict[str, str]:
+        """The headers that say so: for an event that came by another way than the door."""
+
     def repository(self, payload: Json) -> str | None:
         """`owner/name` of what it is about, where it is about a repository."""
 

@@ -41,6 +41,10 @@ def event(headers: Mapping[str, str], payload: Json) -> str:  # noqa: ARG001
     return headers.get("x-github-event", "")
 
 
+def named(delivery: str, event: str) -> dict[str, str]:
+    return {"x-github-delivery": delivery, "x-github-event": event}
+
+
 def repository(payload: Json) -> str | None:
     found = payload.get("repository")
     return repository_name(found.get("full_name")) if isinstance(found, dict) else None

@@ -50,6 +50,10 @@ def event(headers: Mapping[str, str], payload: Json) -> str:  # noqa: ARG001
     return headers.get("x-leadsman-event", "")
 
 
+def named(delivery: str, event: str) -> dict[str, str]:
+    return {"x-leadsman-delivery": delivery, "x-leadsman-event": event}
+
+
 def repository(payload: Json) -> str | None:
     return repository_name(payload.get("repository"))
 

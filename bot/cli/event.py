@@ -1,0 +1,110 @@
+"""`leadsman event FILE`: one event from a file, worked without a server, to its end."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from bot import answers, home
+from bot.cli.clicked import Setting
+from bot.config import Config
+from bot.errors import UserError
+from bot.store import runs
+from bot.store.engine import Store, open_store
+from bot.wake import ring
+from bot.wiring import Bot, World, delivery_of, kind_of
+from webhooks.inbox import Delivery, Inbox, Verdict
+
+LOOK_SECONDS = 0.2
+
+
+@click.command(
+    "event",
+    epilog='Example, in a workflow: leadsman event "$GITHUB_EVENT_PATH" --source github --event issue_comment. '
+    "Exit code 0: worked, and every run it started ended well; 1: one did not.",
+)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--source", required=True, metavar="NAME", help="The [forges.NAME] table that it comes from.")
+@click.option("--event", "name", required=True, metavar="EVENT", help="As the forge names it: issue_comment, push, ...")
+@click.option("--delivery", metavar="ID", help="Its id; default: the SHA-256 of the file, so that twice is once.")
+@click.pass_obj
+def command(setting: Setting, file: Path, source: str, name: str, delivery: str | None) -> int:
+    """Works one event from a file, as if the forge had delivered it; the file is trusted, nothing is signed."""
+    config = setting.config()
+    if source not in config.forges:
+        known = ", ".join(config.forges) or "none"
+        raise UserError(f"There is no [forges.{source}] in the configuration. Known: {known}.", code=2)
+    try:
+        body = file.read_bytes()
+    except OSError as problem:
+        raise UserError(f"{file} can't be read: {problem.strerror}.", code=2) from problem
+    told = delivery_of(source, kind_of(config.forges[source]), delivery or hashlib.sha256(body).hexdigest(), name, body)
+    if told is None:
+        raise UserError(f"{file} holds no JSON object. Give the payload as the forge sends it.", code=2)
+    folder = home.make(setting.home)
+    try:
+        with home.serving(folder):
+            return _work(config, folder, told)
+    except home.HomeHeld:
+        return _hand_over(config, folder, told)
+
+
+def _work(config: Config, folder: Path, told: Delivery) -> int:
+    store = open_store(config.store, folder)
+    bot = Bot(config, World(home=folder, environ=os.environ), store)
+    _remember(bot.inbox, told)
+    if told.ignored:
+        print(f"ignored: {told.ignored}")
+        return 0
+    before = _known(store)
+    bot.start()
+    try:
+        while bot.inbox.head(told.lane) is not None or _open(store):
+            time.sleep(LOOK_SECONDS)  # whoever ends it here is a thread of ours; a person waits for the last line
+    finally:
+        bot.stop()
+    return _tell(store, before)
+
+
+def _remember(inbox: Inbox, told: Delivery) -> None:
+    verdict = inbox.remember(told)
+    if verdict is Verdict.DUPLICATE:
+        print(f"{told.delivery} was worked before; `--delivery` gives it another id.", file=sys.stderr)
+    elif verdict is not Verdict.ACCEPTED:
+        raise UserError(f"The event was not taken: {verdict.value}. Look at `leadsman deliveries`.")
+
+
+def _open(store: Store) -> bool:
+    with store.read() as connection:
+        return bool(runs.open_runs(connection)) or bool(answers.due(connection))
+
+
+def _known(store: Store) -> set[str]:
+    with store.read() as connection:
+        return {row.run_id for row in runs.recent(connection, limit=1000)}
+
+
+def _tell(store: Store, before: set[str]) -> int:
+    with store.read() as connection:
+        fresh = [row for row in runs.recent(connection, limit=1000) if row.run_id not in before]
+    for row in fresh:
+        print(f"{row.run_id} {row.task} {row.subject}: {row.reason}")
+    if not fresh:
+        print("No run was started.")
+    return 0 if all(row.reason in {"published", "unchanged"} for row in fresh) else 1
+
+
+def _hand_over(config: Config, folder: Path, told: Delivery) -> int:
+    store = open_store(config.store, folder)
+    try:
+        _remember(Inbox(store, time.time, limit=config.server.queue_limit), told)
+    finally:
+        store.close()
+    ring(folder, "lane", told.lane)
+    print("A server holds this home; it works the event.")
+    return 0
