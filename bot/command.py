@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 
+IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+"""What a terminal sends: it is none of a supervisor's business."""
+
+
 class Command:
     """A child that waits for `run` before it becomes the command; it ends where we end before that."""
 
@@ -70,10 +74,9 @@ def _become(spec: Mapping[str, Any], log: str, go: int, trouble: int) -> NoRetur
 
 
 def _give_back_signals() -> None:
-    """What we ignore, the command would ignore as well: an exec keeps that."""
-    for number in range(1, signal.NSIG):
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
+    """What we ignore, or Python does, the command would ignore as well: an exec keeps that."""
+    for number in (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 

@@ -50,6 +50,8 @@ def reading(path: Path) -> Status:
         return {"run_id": run.run_id, "state": "created"}
     if isinstance(status, Broken):
         return {"run_id": run.run_id, "state": "running", "supervisor": "unknown", "error": status.why}
+    if status.get("state") == "created" and run.cancel.exists():
+        return _write_off(run)
     if status.get("state") != "running" or is_locked(run.alive_lock):
         return status
     status = read_json(run.status) or status  # its last word came before the lock was free
@@ -67,14 +69,14 @@ def _write_off(run: RunDir) -> Status:
     if lock is None:
         return status  # started again meanwhile
     try:
-        if status.get("state") == "running":
-            asked = read_json(run.cancel)
-            now = time_text()
-            status |= {"supervisor": "gone", "finished": now, "updated": now}
-            if asked is None:
-                status |= {"state": "lost", "error": LOST}
-            else:
-                status |= {"state": "cancelled", "stop_reason": asked.get("reason") or "cancelled"}
+        asked = read_json(run.cancel)
+        now = {"supervisor": "gone", "finished": time_text(), "updated": time_text()}
+        if asked is not None and status.get("state") in ("created", "running"):
+            reason = asked.get("reason") or "cancelled"
+            status |= {**now, "state": "cancelled", "stop_reason": reason, "cancelled_by": asked.get("by")}
+            write_json(run.status, status)
+        elif status.get("state") == "running":
+            status |= {**now, "state": "lost", "error": LOST}
             write_json(run.status, status)
     except OSError:
         pass  # what is so can be said where it can't be written

@@ -4,8 +4,8 @@
 
 It reads `spec.json`, writes `status.json` and `waiting.json`, and holds `alive.lock` for life. Standard output is a
 pipe on which it says `running`, or why the command never will. `cancel.json`, with a word in the FIFO `control` to look
-at it now, ends the run; so does SIGTERM. It waits on the kernel for everything but the words in `status.log`, which anybody may append: those it looks for once a
-second (inotify would take one of the 128 instances a user has).
+at it now, ends the run; so does SIGTERM. It waits on the kernel for everything but the words in `status.log`, which
+anybody may append: those it looks for once a second (inotify would take one of the 128 instances a user has).
 
 On a full disk: a command whose start can't be recorded is never started; news of a running one is tried again at the
 next turn; its end goes into a reserve made at the start, or is tried for a minute. Then the lock goes, and a reader
@@ -26,7 +26,7 @@ if not __package__:  # started by its path: only the standard library is found y
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from bot import processes
-from bot.command import Command
+from bot.command import IGNORED, Command
 from bot.endings import grace, meaning
 from bot.statefiles import LastState, discard, read_json, take_lock, time_text, write_json
 from bot.words import WAITING, Listener, Words
@@ -106,6 +106,7 @@ class Supervisor:
     def _run_command(self) -> str | None:
         try:
             os.close(os.open(self.path("status.log"), os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600))
+            self.listener.skip()
             command = Command(self.spec, self.path("worker.log"))
         except OSError as problem:
             return f"The command can't be started: {problem}."
@@ -326,7 +327,7 @@ def main(argv: list[str]) -> int:
         print(f"leadsman: {folder} has a supervisor already", file=sys.stderr)
         return 1
     if os.fork():
-        return 0  # whoever started us waits for this one, and has no child to think of
+        os._exit(0)  # whoever started us waits for this one, and has no child to think of
     detach(lock)
     try:
         supervise(folder)
@@ -341,7 +342,7 @@ def detach(lock: int) -> None:
     """A session of our own that no terminal's end reaches, and no descriptor of anybody's but the lock and the pipe."""
     os.setsid()
     os.chdir("/")
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+    for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(lock, False)
     os.closerange(3, lock)
@@ -382,4 +383,6 @@ def tell(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    code = main(sys.argv)
+    sys.stderr.flush()
+    os._exit(code)  # all is written: taking an interpreter apart would keep those waiting who wait for our end

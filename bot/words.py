@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 import time
 
 VERBS = ("working", "blocked", "needs-decision", "resolved", "done", "failed")
 WAITING = ("blocked", "needs-decision")
 
-_LINE = re.compile(r"\s*(?:\[[^]]*\]\s*)?([a-z][a-z-]*):\s*(.*)")
-_ROUND = re.compile(r"(\d{1,6})(?:\s*/\s*(\d{1,6}))?\s*")
 LONGEST = 4000
 """Characters of a line that are looked at."""
 
@@ -35,18 +32,30 @@ class Words:
 
     def hear(self, line: str) -> bool:
         """Takes in one line; whether it held a word."""
-        match = _LINE.fullmatch(line[:LONGEST].rstrip())
-        if match is None:
+        line = line[:LONGEST].strip()
+        if line.startswith("["):
+            line = line.partition("]")[2].lstrip()
+        verb, colon, text = line.partition(":")
+        if not colon:
             return False
-        verb, text = match.groups()
-        if verb == "round" and (counted := _ROUND.fullmatch(text)):
-            self.round = int(counted[1])
-            self.rounds = int(counted[2]) if counted[2] else self.rounds
-            return True
+        if verb == "round":
+            return self._count(text)
         if verb not in VERBS:
             return False
-        self.verb, self.text = verb, text
+        self.verb, self.text = verb, text.strip()
         return True
+
+    def _count(self, text: str) -> bool:
+        number, slash, total = (part.strip() for part in text.partition("/"))
+        if not _is_count(number) or (slash and not _is_count(total)):
+            return False
+        self.round = int(number)
+        self.rounds = int(total) if slash else self.rounds
+        return True
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 6
 
 
 class Listener:
@@ -56,6 +65,13 @@ class Listener:
         self._path = path
         self._read = 0
         self._rest = b""
+
+    def skip(self) -> None:
+        """Leaves out what is there already: the words of an earlier round."""
+        try:
+            self._read = os.stat(self._path).st_size
+        except OSError:
+            self._read = 0
 
     def fresh(self, *, to_the_end: bool = False) -> list[str]:
         """The lines since the last look; `to_the_end`, for the last look, takes a last line without its line break."""

@@ -8,8 +8,6 @@ look for sessions (`tmux ls`); a private one would keep nothing safer.
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 
 from bot.rundir import RunDir
 
@@ -24,7 +22,8 @@ FOLLOW = 'tail -n +1 -f -- "$1" & flock --shared -- "$2" true; kill "$!"'
 
 
 def present() -> bool:
-    return all(shutil.which(tool) for tool in ("tmux", "flock", "tail"))
+    folders = os.get_exec_path()
+    return all(any(os.access(f"{folder}/{tool}", os.X_OK) for folder in folders) for tool in ("tmux", "flock", "tail"))
 
 
 def session_of(run: RunDir) -> str:
@@ -51,8 +50,18 @@ def alive(name: str) -> bool:
     return tmux("has-session", "-t", f"={name}")
 
 
+def show(name: str) -> int:
+    """Shows the session in this terminal until it is left; tmux's exit code."""
+    import subprocess
+
+    inside = "TMUX" in os.environ  # a session is not put into another's window
+    return subprocess.call(["tmux", "switch-client" if inside else "attach-session", "-t", f"={name}"])
+
+
 def tmux(*arguments: str) -> bool:
     """Calls tmux; whether it did what was asked."""
+    import subprocess  # not at the top: the start of a run that needs no tmux is quicker by a tenth
+
     environment = {name: value for name, value in os.environ.items() if name in NAMES or name.startswith("LC_")}
     try:
         done = subprocess.run(

@@ -1,0 +1,94 @@
+"""`leadsman handoff`: starts a command that outlives whatever started it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from bot.cli.options import Options, printable, read, say
+from bot.errors import UsageError
+from bot.rundir import RunDir
+
+USAGE = """Usage: leadsman handoff [--store DIR] [--driver tmux|setsid] [--wait S] [--json] -- CMD ARGS...
+
+Starts CMD in a run of its own, writes down where it is, and returns; CMD goes on, whatever becomes of the caller.
+
+  --store DIR     where runs are kept (default: runs in the home)
+  --driver NAME   tmux (the default where it is installed) or setsid
+  --wait S        wait up to S seconds for the run's end, too
+  --timeout S     end the run after S seconds
+  --adopt STORE   CMD starts a run of its own: name the one that appears in STORE within --wait
+  --json          print the record
+
+Exit codes: 0 it is alive or ended well meanwhile, 2 the call is off, 3 it did not start or has failed.
+
+  leadsman handoff -- make -j4 all
+  leadsman handoff --wait 10 --json -- ./migrate.sh --all
+"""
+
+EXIT_FAILED = 3
+
+
+def main(argv: list[str]) -> int:
+    valued = ("--driver", "--wait", "--timeout", "--adopt")
+    options = read(argv, USAGE, flags=("--json",), values=valued, words=(0, 0))
+    if options is None:
+        return 0
+    if not options.behind:
+        raise UsageError("There is no command to start. Put it behind `--`: `leadsman handoff -- make all`.")
+    if options.seconds("--timeout") == 0:
+        raise UsageError("--timeout 0 would end the run before it starts. Leave it out for a run without a limit.")
+    driver = chosen_driver(options.values.get("--driver"))
+    from bot import handoff
+
+    try:
+        spec = handoff.specification(
+            options.store,
+            options.behind,
+            cwd=os.getcwd(),  # noqa: PTH109  # what a shell says is the folder, as it says it
+            environ=os.environ,
+            driver=driver,
+            time_limit=options.seconds("--timeout"),
+            adopts="--adopt" in options.values,
+        )
+        wait = options.seconds("--wait") or 0.0
+        adopt = Path(options.values["--adopt"]).absolute() if "--adopt" in options.values else None
+        run, record = handoff.hand_off(options.store, spec, wait=wait, adopt=adopt)
+    except OSError as problem:
+        return _no_record(options, problem)
+    return told(run, record, as_json="--json" in options.flags)
+
+
+def chosen_driver(given: str | None) -> str:
+    """The driver asked for, else tmux where it is; raises `UsageError` for one that is not there."""
+    from bot.launchers import LAUNCHERS, tmux
+
+    if given is not None and given not in LAUNCHERS:
+        raise UsageError(f"There is no driver {given}. It is one of: {', '.join(LAUNCHERS)}.")
+    if given == "tmux" and not tmux.present():
+        raise UsageError("There is no tmux on PATH. Install it, or take `--driver setsid`.")
+    return given or ("tmux" if tmux.present() else "setsid")
+
+
+def told(run: RunDir, record: Mapping[str, object], *, as_json: bool) -> int:
+    """Prints the record of a start; the exit code that agrees with it."""
+    if as_json:
+        print(json.dumps(record))
+    else:
+        where = f"{record.get('run_id')} round {record.get('round')} {printable(run.path)}"
+        say(f"{record['status']} {where}\nreport {printable(run.waiting)}")
+    if record["status"] == "waiting":
+        return 0
+    print(printable(record.get("error") or "The run did not start."), file=sys.stderr)
+    return EXIT_FAILED
+
+
+def _no_record(options: Options, problem: OSError) -> int:
+    text = f"The run was not started, since it can't be recorded in {options.store}: {problem}. Choose another --store."
+    if "--json" in options.flags:
+        print(json.dumps({"run_id": None, "status": "failed", "found": False, "error": text}))
+    print(printable(text), file=sys.stderr)
+    return EXIT_FAILED

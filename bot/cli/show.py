@@ -1,0 +1,73 @@
+"""`leadsman show`: what a run did: its state, its report, what it changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from bot.cli.options import read, say
+from bot.cli.status import in_full
+from bot.liveness import reading
+from bot.rundir import RunDir, find, read_json
+
+USAGE = """Usage: leadsman show ID [--store DIR] [--json] [--no-diff]
+
+Prints the run's state, its report, the files it changed and the changes.
+
+  --no-diff   the files alone
+  --json      all of it as one object
+
+  leadsman show 20260105-0900 --no-diff
+"""
+
+
+def main(argv: list[str]) -> int:
+    options = read(argv, USAGE, flags=("--json", "--no-diff"), words=(1, 1))
+    if options is None:
+        return 0
+    run = find(options.store, options.words[0])
+    patch = _text(run.changes_patch)
+    shown = None if "--no-diff" in options.flags else patch
+    if "--json" in options.flags:
+        facts = {
+            "status": reading(run.path),
+            "report": read_json(run.report_json),
+            "report_md": report_of(run),
+            "files": changed_files(patch or ""),
+            "changes": shown,
+        }
+        print(json.dumps(facts))
+        return 0
+    files = changed_files(patch or "")
+    parts = [
+        in_full(reading(run.path), {"directory": str(run.path), "log": str(run.worker_log)}),
+        report_of(run) or "It wrote no report.",
+        "\n".join(["Changed files:", *(f"  {name}" for name in files)]) if files else "",
+        shown or "",
+    ]
+    say("\n\n".join(part.rstrip() for part in parts if part))
+    return 0
+
+
+def report_of(run: RunDir) -> str | None:
+    """The report, else what the run itself wrote as one."""
+    report = _text(run.report_md)
+    return report if report is not None else _text(run.worker_report)
+
+
+def changed_files(patch: str) -> list[str]:
+    """The files of a `git diff`, by their names after it (before it, for a removed one)."""
+    found: dict[str, None] = {}
+    for block in re.split(r"^(?=diff --git )", patch, flags=re.MULTILINE):
+        match = re.match(r"diff --git \"?a/(.+?)\"? \"?b/(.+?)\"?$", block, re.MULTILINE)
+        if match:
+            found[match[2]] = None
+    return list(found)
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return None

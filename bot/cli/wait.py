@@ -1,0 +1,30 @@
+"""`leadsman wait`: waits for a run's end."""
+
+from __future__ import annotations
+
+from bot.cli.options import read, say
+from bot.cli.status import brief
+from bot.liveness import is_over, settled
+from bot.rundir import find
+
+USAGE = """Usage: leadsman wait ID [--store DIR] [--timeout S]
+
+Waits until the run has ended. Exit codes: 0 done, 1 failed, blocked, cancelled or lost, 124 S seconds were not enough.
+
+  leadsman wait 20260105-0900 --timeout 600
+"""
+
+EXIT_TIMEOUT = 124
+FOREVER = 1e9
+
+
+def main(argv: list[str]) -> int:
+    options = read(argv, USAGE, values=("--timeout",), words=(1, 1))
+    if options is None:
+        return 0
+    limit = options.seconds("--timeout")
+    status = settled(find(options.store, options.words[0]).path, FOREVER if limit is None else limit)
+    say(brief(status))
+    if not is_over(status):
+        return EXIT_TIMEOUT
+    return 0 if status["state"] == "done" else 1
