@@ -6,7 +6,6 @@ Standard library only: commands that must be quick begin here.
 from __future__ import annotations
 
 import os
-import socket
 import stat
 import time
 from collections.abc import Iterator, Mapping
@@ -158,7 +157,7 @@ def _myself() -> Holder:
         pid=os.getpid(),
         pid_started=_started(),
         session=os.urandom(8).hex(),
-        host=socket.gethostname(),
+        host=os.uname().nodename,
         address="",
         since=statefiles.time_text(),
     )

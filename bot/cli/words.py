@@ -8,6 +8,7 @@ from typing import NamedTuple
 from bot.errors import UsageError
 
 _VALUES = {"--home": "DIR", "--config": "FILE"}
+_NAMED = {**_VALUES, "--store": "DIR"}
 _FLAGS = {"-v": "verbose", "--verbose": "verbose", "--version": "version"}
 
 
@@ -22,7 +23,7 @@ class Words(NamedTuple):
     """`--help` before a verb; behind one it is the verb's own."""
     verb: str | None = None
     rest: tuple[str, ...] = ()
-    """What is the verb's own; a `--json` from before the verb comes first in it."""
+    """What is the verb's own; `--json` and `--store DIR` from before the verb come first in it."""
 
 
 def read(argv: Sequence[str]) -> Words:
@@ -44,6 +45,8 @@ def read(argv: Sequence[str]) -> Words:
             taken[_FLAGS[word]] = True
         elif verb is not None or word == "--json":
             rest.append(word)
+        elif name == "--store":
+            rest += [name, _value(name, value if has_value else next(words, ""))]
         elif word in ("-h", "--help"):
             taken["help"] = True
         else:
@@ -53,7 +56,7 @@ def read(argv: Sequence[str]) -> Words:
 
 def _value(name: str, value: str) -> str:
     if not value:
-        raise UsageError(f"{name} needs a value: `{name} {_VALUES[name]}`.")
+        raise UsageError(f"{name} needs a value: `{name} {_NAMED[name]}`.")
     return value
 
 
