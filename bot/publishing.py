@@ -105,15 +105,15 @@ def branch_problem(branch: str, never: Iterable[str]) -> str | None:
 def within_server(ours: PublishSettings, theirs: RepositoryPublish) -> PublishSettings:
     """The server's settings with what a repository may change.
 
-    A repository can add to `never`, not take away from it. Raises `ValueError` where its branch is not one the server
-    would let the bot write to.
+    A repository can add to `never`, not take away from it. Raises `ValueError`, saying what is
+    wrong with its branch, where that is not one the server would let the bot write to.
     """
     given = theirs.model_dump(exclude_none=True, exclude={"never"})
     never = (*ours.never, *theirs.never)
     branch = theirs.branch or ours.branch
     if branch != ours.branch and not branch.startswith("leadsman/"):
-        raise ValueError(f'branch must start with "leadsman/", or be the server\'s "{ours.branch}", not "{branch}"')
+        raise ValueError(f'must start with "leadsman/", or be the server\'s "{ours.branch}", not "{branch}"')
     problem = branch_problem(branch, never)
     if problem is not None:
-        raise ValueError(f"branch {problem}")
+        raise ValueError(problem)
     return ours.model_copy(update={**given, "never": never})

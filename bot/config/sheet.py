@@ -80,9 +80,11 @@ class Sheet:
                 self._odd((name,), what)
 
     def finish(self) -> None:
-        """Raises `ConfigErrors` where something is wrong."""
+        """Puts warnings into the order of the file. Raises `ConfigErrors` where something is wrong."""
+        for found in (self.problems, self.warnings):
+            found.sort(key=lambda problem: problem.line or 0)
         if self.problems:
-            raise ConfigErrors(sorted(self.problems, key=lambda problem: problem.line or 0))
+            raise ConfigErrors(self.problems)
 
     def _validated(self, model: type[T], path: Path, raw: dict[str, Any]) -> T | None:
         try:

@@ -97,14 +97,16 @@ REFUSED = {
     "secret instead of a name": (
         f'[forges.gh]\nkind = "github"\ntoken_env = "{GH_TOKEN}"\n',
         (
-            "3: [forges.gh] token_env: holds the secret itself; it takes the NAME of the environment variable that holds "
+            "3: [forges.gh] token_env: holds the secret itself; it takes the NAME of the environment variable "
+            "that holds "
             "it. Revoke this one"
         ),
     ),
     "secret that could be a name": (
         f'[trackers.work]\nkind = "redmine"\nurl = "https://r.example.org"\napi_key_env = "{"a" * 40}"\n',
         (
-            "4: [trackers.work] api_key_env: holds the secret itself; it takes the NAME of the environment variable that "
+            "4: [trackers.work] api_key_env: holds the secret itself; it takes the NAME of the environment "
+            "variable that "
             "holds it. Revoke this one"
         ),
     ),
@@ -115,7 +117,8 @@ REFUSED = {
     "secret in a command": (
         f'[[task]]\nname = "a"\nrun = ["x", "--token={GH_TOKEN}"]\n',
         (
-            "3: [[task]] run[1]: holds a secret, which is never written into this file. Revoke it, and pass the new one "
+            "3: [[task]] run[1]: holds a secret, which is never written into this file. Revoke it, and pass the "
+            "new one "
             "by environment"
         ),
     ),
@@ -253,14 +256,16 @@ REFUSED = {
     "budget above the job's cap": (
         "[budget]\nrun_cap_seconds = 3600\nturns = { medium = 21 }\n",
         (
-            "3: [budget] turns.medium: medium takes 21 x 90 s = 1890 s, which is above job_cap_seconds = 1800; at 90 s a "
+            "3: [budget] turns.medium: medium takes 21 x 90 s = 1890 s, which is above job_cap_seconds = 1800; "
+            "at 90 s a "
             "turn 20 turns would fit"
         ),
     ),
     "default turns above a lowered cap": (
         "[budget]\nrun_cap_seconds = 700\n",
         (
-            "1: [budget] turns.diploma: diploma takes 8 x 90 s = 720 s, which is above run_cap_seconds = 700; at 90 s a "
+            "1: [budget] turns.diploma: diploma takes 8 x 90 s = 720 s, which is above run_cap_seconds = 700; "
+            "at 90 s a "
             "turn 7 turns would fit"
         ),
     ),
