@@ -6,8 +6,11 @@ import re
 
 from bot.invisible import made_visible
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~^$])")
+_MARKUP = re.compile(r"([\\`*_\[\]|~$])")
+_AT_THE_START = re.compile(r"^(\d{0,9})([#+\-=.)])")
+"""What makes a heading, a rule or a list of a line that starts with it."""
 _RUNS_OF_BACKTICKS = re.compile(r"`+")
+_BARS = re.compile(r"(\\*)\|")
 _REFERENCE = re.compile(r"(?<=[@#])(?=[\w-])")
 _SPACES = re.compile(r"\s+")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -18,7 +21,8 @@ _BREAK = "\u200b"
 def inline(text: str) -> str:
     """`text` as one line of plain words: nothing in it is markup, a link, HTML, a mention or a reference."""
     words = _SPACES.sub(" ", made_visible(text, keep="\n\r\t")).strip()
-    return _REFERENCE.sub(_BREAK, _MARKUP.sub(r"\\\1", words).translate(_ENTITIES))
+    words = _AT_THE_START.sub(r"\1\\\2", _MARKUP.sub(r"\\\1", words))
+    return _REFERENCE.sub(_BREAK, words.translate(_ENTITIES))
 
 
 def code(text: str) -> str:
@@ -30,8 +34,8 @@ def code(text: str) -> str:
 
 
 def cell(markdown: str) -> str:
-    """Markdown of one line for a cell of a table: there a bar ends the cell even inside of a code span."""
-    return re.sub(r"(?<!\\)\|", r"\\|", markdown)
+    """Markdown of one line for a cell of a table: there a bar ends the cell, even inside of a code span."""
+    return _BARS.sub(lambda bar: bar[0] if len(bar[1]) % 2 else f"{bar[1]}\\|", markdown)
 
 
 def block(text: str, *, language: str = "") -> str:

@@ -65,7 +65,8 @@ def unknown_argument(word: str, nearest: str | None, *, usage: str, passes_on: b
 
 
 def missing_value(argument: str, *, usage: str) -> str:
-    return f"{code(argument)} is missing, or has no value. {_usage(usage)}"
+    lacks = "is missing" if argument.isupper() else "has no value"
+    return f"{code(argument)} {lacks}. {_usage(usage)}"
 
 
 def duplicate_argument(argument: str, *, usage: str) -> str:
@@ -114,16 +115,25 @@ def not_found(what: str) -> str:
 
 
 def unknown_task(name: str, nearest: str | None, known: Iterable[str]) -> str:
-    names = ", ".join(code(task) for task in known)
+    listed = list(known)
+    names = ", ".join(code(task) for task in listed[:20]) + (" and more: see `/tasks`" if len(listed) > 20 else "")
     there_are = f"There are {names}." if names else "No task is configured for this repository yet."
     return f"There is no task {code(name)} here.{_did_you_mean(nearest)} {there_are}"
 
 
-def head_moved(where: str, *, was: str, now: str, again: str) -> str:
-    """`ref_changed`: a program that reads the answer looks for that word."""
+def head_moved(where: str, *, was: str, named: bool, now: str, again: str) -> str:
+    """`named`: the person named the commit; else it was the head when they wrote. `ref_changed` is for programs."""
+    expected = f"You asked for {code(was)}" if named else f"When you wrote, the head of {code(where)} was {code(was)}"
     return (
-        f"`ref_changed`: nothing was started. You asked for {code(was)}, but the head of {code(where)} is {code(now)} "
-        f"now. Look at what changed, then ask for it:\n\n{block(again)}"
+        f"`ref_changed`: nothing was started. {expected}; the head of {code(where)} is {code(now)} now. "
+        f"Look at what changed, then ask for it:\n\n{block(again)}"
+    )
+
+
+def approval_misses(where: str, *, was: str, now: str, again: str) -> str:
+    return (
+        f"`ref_changed`: nothing was approved. {code(was)} is not the head of {code(where)}; that is {code(now)} now. "
+        f"Read that commit, then approve it:\n\n{block(again)}"
     )
 
 
@@ -145,9 +155,11 @@ def on_hold(by: str, reason: str) -> str:
 # Answers
 
 
-def help_page(rows: Iterable[tuple[str, str]], *, who: str, has: str) -> str:
-    """`rows`: usage and help of each command that `who` may use."""
-    listing = "\n".join(f"{usage}\n    {text}" for usage, text in rows)
+def help_page(rows: Iterable[tuple[str, str, bool]], *, who: str, has: str) -> str:
+    """`rows`: usage and help of each command that `who` may use, and whether only on runs that they asked for."""
+    listing = "\n".join(
+        f"{usage}\n    {text}{' (only runs that you asked for)' if own_only else ''}" for usage, text, own_only in rows
+    )
     return f"What {code(who)} may do here, with **{has}** permission:\n\n{block(listing)}"
 
 
@@ -328,12 +340,16 @@ def _because(reason: str) -> str:
 # Reasons that reports and the index repeat
 
 
-def head_of_pull(number: int, *, asked: bool) -> str:
-    return f"the head of #{number} when the bot acted{', as sha= asked' if asked else ''}"
+def head_of_pull(number: int) -> str:
+    return f"the head of #{number} when the bot acted"
 
 
-def head_of_base(branch: str, *, asked: bool) -> str:
-    return f"the head of {branch}, the project's base, when the bot acted{', as sha= asked' if asked else ''}"
+def head_of_base(branch: str) -> str:
+    return f"the head of {branch}, the project's base, when the bot acted"
+
+
+def as_asked(why: str) -> str:
+    return f"{why}, as sha= asked"
 
 
 def pushed_head(branch: str) -> str:

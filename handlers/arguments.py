@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from bot.nearest import nearest
 from handlers.misread import Duplicate, MissingValue, Problem, UnclosedQuote, UnknownArgument
@@ -34,7 +33,7 @@ class Arguments:
     """`words` stood in front of `--`, `tail` behind it. With a free text `words` is that text, or nothing."""
 
     words: tuple[str, ...] = ()
-    values: Mapping[str, str] = MappingProxyType({})
+    values: Mapping[str, str] = field(default_factory=dict)
     tail: tuple[str, ...] = ()
 
     def word(self, place: int) -> str | None:
@@ -69,7 +68,7 @@ def _sorted(ahead: list[str], tail: tuple[str, ...], spec: Spec) -> Arguments | 
     for word in ahead:
         pair = _PAIR.fullmatch(word)
         key = (pair[1] if pair else word.removeprefix("--")).lower()
-        if pair is None and not word.startswith("-"):
+        if pair is None and (word == "-" or not word.startswith("-")):
             plain.append(word)
         elif key not in spec.keys:
             return UnknownArgument(pair[1] if pair else word, nearest(key, spec.keys))
@@ -84,7 +83,7 @@ def _sorted(ahead: list[str], tail: tuple[str, ...], spec: Spec) -> Arguments | 
     places = len(spec.needed) + len(spec.optional)
     if len(plain) > places and not spec.more:
         return UnknownArgument(plain[places], nearest(plain[places], spec.keys))
-    return Arguments(tuple(plain), MappingProxyType(values), tail)
+    return Arguments(tuple(plain), values, tail)
 
 
 def _split(rest: str) -> list[str] | None:

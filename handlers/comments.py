@@ -114,6 +114,8 @@ class _Turn:
         forge = self.desk.forge(self.on.repo)
         try:
             has = forge.permission(self.on.repo, self.event.actor)
+        except Gone:
+            has = Permission.NONE
         except Forbidden as problem:
             return (Say(wording.no_right(str(problem)), well=False),)
         results: tuple[Result, ...] = ()

@@ -108,7 +108,7 @@ def _one(placed: PlacedRule, ordinal: int, scene: _Scene) -> Fired:
         task=known.task,
         args=(),
         head=scene.head.sha,
-        head_why=scene.head.why(asked=False),
+        head_why=scene.head.why,
         base_ref=scene.head.base_ref,
         trusted_from=known.origin,
         limit=limit,

@@ -24,13 +24,10 @@ class Head:
 
     sha: Sha
     where: str
+    why: str
+    """Why this commit, for the report."""
     base_ref: str
-    pull: Pull | None
-
-    def why(self, *, asked: bool) -> str:
-        if self.pull is not None:
-            return wording.head_of_pull(self.pull.ref.number, asked=asked)
-        return wording.head_of_base(self.base_ref, asked=asked)
+    pull: Pull | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +46,13 @@ def head_now(subject: Subject, project: Project, forge: ForgeView) -> Head:
     match subject:
         case PullRef():
             pull = forge.pull(subject)
-            return Head(pull.head_sha, f"#{subject.number}", pull.base_ref, pull)
+            return Head(pull.head_sha, f"#{subject.number}", wording.head_of_pull(subject.number), pull.base_ref, pull)
         case IssueRef(repo):
             base = project.base or forge.repository(repo).default_branch
-            return Head(forge.branch_sha(repo, base), base, base, None)
+            return Head(forge.branch_sha(repo, base), base, wording.head_of_base(base), base)
         case BranchRef(repo, ref):
             branch = ref.removeprefix("refs/heads/")
-            return Head(forge.branch_sha(repo, branch), branch, branch, None)
+            return Head(forge.branch_sha(repo, branch), branch, wording.pushed_head(branch), branch)
         case _:
             assert_never(subject)
 
@@ -84,7 +81,7 @@ def start(ask: Ask, desk: Desk, head: Head, wish: Wish) -> Start | Say:
             task=wish.known.task,
             args=wish.args,
             head=head.sha,
-            head_why=head.why(asked=wish.sha is not None),
+            head_why=head.why if wish.sha is None else wording.as_asked(head.why),
             base_ref=head.base_ref,
             trusted_from=wish.known.origin,
             limit=wish.limit,
@@ -103,7 +100,7 @@ def _against(ask: Ask, desk: Desk, head: Head, wish: Wish) -> str | None:
         return wording.pull_closed(pull.ref.number, merged=pull.merged)
     expected = wish.sha or _head_when_asked(ask, desk)
     if expected is not None and expected != head.sha:
-        return wording.head_moved(head.where, was=expected, now=head.sha, again=wish.again)
+        return wording.head_moved(head.where, was=expected, named=wish.sha is not None, now=head.sha, again=wish.again)
     if pull is not None and pull.is_fork and not approved_now(ask, desk, head.sha):
         return wording.fork_not_approved(pull.ref.number, head.sha)
     return None

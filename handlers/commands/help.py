@@ -17,9 +17,9 @@ def _handle(ask: Ask, desk: Desk) -> tuple[Say, ...]:  # noqa: ARG001
     if wanted is not None:
         return (_of(wanted.lower().removeprefix("/"), ask),)
     rows = [
-        (command.usage, command.help)
+        (command.usage, command.help, denied is not None)
         for command in ask.commands.values()
-        if permission.asker_may(command) or permission.check(command, ask.permission, ask.who) is None
+        if (denied := permission.check(command, ask.permission, ask.who)) is None or permission.asker_may(command)
     ]
     return (Say(wording.help_page(rows, who=ask.who.login, has=permission.word(ask.permission))),)
 

@@ -22,7 +22,7 @@ def _handle(ask: Ask, desk: Desk) -> tuple[Approve | Say, ...]:
         return (Say(wording.approval_not_needed(ask.on.number)),)
     if sha != pull.head_sha:  # a slip of the hand, or a push while the person was reading
         again = f"/ok-to-test {pull.head_sha}"
-        return (Say(wording.head_moved(f"#{ask.on.number}", was=sha, now=pull.head_sha, again=again), well=False),)
+        return (Say(wording.approval_misses(f"#{ask.on.number}", was=sha, now=pull.head_sha, again=again), well=False),)
     return Approve(ask.on.repo, sha, ask.who), Say(wording.approved(sha, ask.on.number))
 
 
