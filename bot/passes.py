@@ -181,6 +181,9 @@ def _start(request: Request, hold: Hold, held: int, environ: dict[str, str]) -> 
     except OSError as problem:
         _say(request.log, f"{command[0]}: {problem.strerror}")
         return NOT_FOUND if problem.errno == errno.ENOENT else NOT_EXECUTABLE
+    except ValueError:  # Python's word for a name that is empty
+        _say(request.log, f"{command[0]!r} names no command")
+        return NOT_FOUND
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     hold.release()
     return 128 - code if code < 0 else code
@@ -243,7 +246,7 @@ def _write_note(path: str, held: int, waited: float) -> None:
 
 def _as_given(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment as our caller gave it: in the C locale Python adds LC_CTYPE to its own (PEP 538)."""
-    given = dict(environ)
+    given = {name: value for name, value in environ.items() if name}  # posix_spawn() takes none without a name
     if given.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8"):
         with open("/proc/self/environ", "rb") as file:
             if b"\0LC_CTYPE=" not in b"\0" + file.read():

@@ -358,10 +358,14 @@ class _Bell:
 
     def __exit__(self, *_: object) -> None:
         if self._descriptor is not None:
-            # The kernel takes some 8 ms to take a bell down: not while others stand in line behind us.
-            import threading
+            # The kernel takes some 8 ms to take a bell down: not while others stand in line behind us. And `threading`
+            # takes 0.1 ms until its thread is known to run, which nobody here wants to know.
+            import _thread
 
-            threading.Thread(target=os.close, args=(self._descriptor,), daemon=True).start()
+            try:
+                _thread.start_new_thread(os.close, (self._descriptor,))
+            except RuntimeError:
+                os.close(self._descriptor)
 
     def wait(self, seconds: float) -> None:
         """Returns when a look at the slots is worth while, after `seconds` at the latest."""
