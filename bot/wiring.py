@@ -332,7 +332,7 @@ def tables(config: Config, surroundings: Around) -> dict[str, Table]:
     found = {}
     for name, settings in config.forges.items():
         kind = kind_of(settings)
-        secrets = import_module(FORGES[kind]).webhook_secrets(settings, surroundings)
+        secrets = import_module(FORGES[kind]).webhook_secrets(name, settings, surroundings)
         found[name] = Table(kind, tuple(Key(secret) for secret in secrets))
     return found
 

@@ -128,7 +128,7 @@ class Demo:
         if not isinstance(settings, local_forge.Settings):
             raise TypeError(type(settings))
         self._forge: Local = local_forge.connect("local", settings, around)
-        self._secret = local_forge.webhook_secrets(settings, around)[0]
+        self._secret = local_forge.webhook_secrets("local", settings, around)[0]
         self.people = People(self._forge)
         self._make_repository()
 

@@ -13,6 +13,7 @@ from bot.config import Config
 from bot.dashboard import pages
 from bot.dispatch import Hint
 from bot.errors import Unavailable, UserError
+from bot.road import Observer
 from bot.store.engine import Store, open_store
 from bot.wake import Doorbell
 from bot.wiring import Bot, World
@@ -32,15 +33,17 @@ class Serving:
         environ: Mapping[str, str],
         *,
         reread: Callable[[], Config],
+        observe: Observer | None = None,
     ) -> None:
         self._world = World(home=home, environ=environ)
         self._reread = reread
+        self._observe = observe
         self._lock = threading.Lock()
         self._wrong_config = ""
         for folder in (self._world.runs, home / "worktrees", home / "checkouts", home / "mirrors"):
             folder.mkdir(mode=0o700, exist_ok=True)
         self.store: Store = open_store(config.store, home)
-        self.bot = Bot(config, self._world, self.store)
+        self.bot = Bot(config, self._world, self.store, observe)
         self._door = Door(self.bot.tables, self.bot.inbox, self._wake_lane)
         self.application = Application(
             self._door,
@@ -80,7 +83,7 @@ class Serving:
             if config.store != self.bot.config.store or config.server.listen != self.bot.config.server.listen:
                 log.warning("[store] and [server] listen are taken up by a restart, not by a reload.")
             self.bot.stop()
-            self.bot = Bot(config, self._world, self.store)
+            self.bot = Bot(config, self._world, self.store, self._observe)
             self._door.tables = self.bot.tables
             self.bot.start()
         log.info("The configuration was read anew.")

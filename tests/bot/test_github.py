@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 
 from bot.errors import Forbidden, Gone, Unavailable
-from bot.forges import Forge
+from bot.forges import Around, Forge
 from bot.forges.github import Settings, connect
 from bot.forges.github.client import Github
 from bot.model import Actor, IssueRef, Permission, PullRef, Repo, Sha
-from tests.world import Link, Pull, Repository, World
+from bot.store import StoreSettings
+from bot.store.engine import open_store
+from tests.world import Files, Link, Pull, Repository, World
 
 SHOP = Repo("github", "acme/shop")
 
@@ -51,7 +53,18 @@ def client(world: World, base: Path, **settings: Any) -> Github:
     """As the account `leadsman-bot`, without pauses."""
     token = world.user("leadsman-bot").token
     usual = {"kind": "github", "api_url": world.api_url, "token_env": "TOKEN", "write_pause_seconds": 0}
-    return connect("github", Settings(**(usual | settings)), environ={"TOKEN": token}, base=base, clock=world.now)
+    return connect("github", Settings.model_validate(usual | settings), around(world, base, {"TOKEN": token}))
+
+
+def around(world: World, base: Path, environ: dict[str, str]) -> Around:
+    return Around(
+        store=open_store(StoreSettings(), base),
+        home=base,
+        base=base,
+        environ=environ,
+        public_url="http://127.0.0.1",
+        clock=lambda: world.now().timestamp(),
+    )
 
 
 def on(pull: Pull) -> PullRef:
@@ -95,7 +108,12 @@ def test_a_branch_is_never_mistaken_for_another_that_begins_alike(forge: Github,
 
 
 def test_files_are_read_at_one_commit(forge: Github, shop: Repository) -> None:
-    files = {"conf/übung & co.toml": "x = 1\n", "raw.bin": b"\x00\xff", "away": Link("/etc/passwd"), "empty": b""}
+    files: Files = {
+        "conf/übung & co.toml": "x = 1\n",
+        "raw.bin": b"\x00\xff",
+        "away": Link("/etc/passwd"),
+        "empty": b"",
+    }
     at = Sha(shop.commit(files))
     shop.commit({"conf/übung & co.toml": "x = 2\n"})
     read = {path: forge.file(SHOP, path, at) for path in (*files, "conf", "none.toml")}
@@ -185,9 +203,9 @@ ROLES = [
 
 @pytest.mark.parametrize(("role", "base", "expected"), ROLES)
 def test_a_permission_is_the_role_and_a_custom_one_what_it_may_do(
-    forge: Github, shop: Repository, world: World, role: str, base: str | None, expected: Permission
+    forge: Github, world: World, role: str, base: str | None, expected: Permission
 ) -> None:
-    shop.allow("carol", role, base=base)
+    world.repositories["acme/shop"].allow("carol", role, base=base)
     assert expected == forge.permission(SHOP, actor(world, "carol"))
 
 
@@ -271,7 +289,7 @@ def test_comments_come_in_their_order_over_all_pages(forge: Github, pull: Pull, 
 def test_comments_since_a_time_are_those_of_that_second_and_later(forge: Github, pull: Pull, world: World) -> None:
     start = datetime(2026, 3, 1, 12, 0, 0, 700_000, UTC)
     for minutes in range(3):
-        world.clock = lambda at=start + timedelta(minutes=minutes): at
+        stop_clock(world, start + timedelta(minutes=minutes))
         pull.comment("alice", f"at {minutes}")
     zone = (start + timedelta(minutes=1)).astimezone()
     assert ["at 1", "at 2"] == [found.body for found in forge.comments(on(pull), since=zone)]
@@ -279,9 +297,9 @@ def test_comments_since_a_time_are_those_of_that_second_and_later(forge: Github,
 
 def test_an_edited_comment_is_among_the_new_ones(forge: Github, pull: Pull, world: World) -> None:
     start = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-    world.clock = lambda: start
+    stop_clock(world, start)
     said = pull.comment("alice", "old")
-    world.clock = lambda: start + timedelta(hours=1)
+    stop_clock(world, start + timedelta(hours=1))
     pull.edit(said, "new")
     assert ["new"] == [found.body for found in forge.comments(on(pull), since=start + timedelta(minutes=1))]
 
@@ -382,7 +400,7 @@ def test_an_answer_that_is_not_githubs_is_unavailable(forge: Github, pull: Pull,
     assert said is not None
     world.fail_next("*", 200, times=None, body=body)
     for call in (
-        lambda: forge.me(),
+        forge.me,
         lambda: forge.repository(SHOP),
         lambda: forge.branch_sha(SHOP, "main"),
         lambda: forge.pull(on(pull)),
@@ -426,10 +444,15 @@ def test_a_forge_that_keeps_silent_is_left_at_the_deadline(pull: Pull, world: Wo
 
 
 def minute(world: World) -> datetime:
-    """Freezes the world's clock, and the client's with it."""
+    """One at which all clocks stand still."""
     now = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-    world.clock = lambda: now
+    stop_clock(world, now)
     return now
+
+
+def stop_clock(world: World, at: datetime) -> None:
+    """The world's clock, and with it the client's."""
+    world.clock = lambda: at
 
 
 def test_a_spent_allowance_is_waited_for_without_asking(forge: Github, pull: Pull, world: World) -> None:
@@ -443,7 +466,7 @@ def test_a_spent_allowance_is_waited_for_without_asking(forge: Github, pull: Pul
         forge.branch_sha(SHOP, "main")
     assert now + timedelta(seconds=91) == caught.value.retry_at
     assert asked == len(world.requests)
-    world.clock = lambda: now + timedelta(seconds=91)
+    stop_clock(world, now + timedelta(seconds=91))
     assert forge.pull(on(pull)).open
 
 
@@ -494,7 +517,7 @@ def test_a_secondary_limit_without_a_time_is_waited_for_longer_each_time(
             forge.pull(on(pull))
         assert now + timedelta(seconds=seconds) == caught.value.retry_at
         now += timedelta(seconds=seconds)
-        world.clock = lambda at=now: at
+        stop_clock(world, now)
     assert forge.pull(on(pull)).open
     world.fail_next("*", status, body={"message": message})
     with pytest.raises(Unavailable) as caught:
