@@ -172,7 +172,7 @@ class _Listener(TcpWSGIServer):  # type: ignore[misc]
 class Server:
     """Listens on a bound socket. `run()` serves until another thread (or a signal handler) calls `stop()`."""
 
-    def __init__(self, app: Application, sock: socket.socket, *, threads: int = 16) -> None:
+    def __init__(self, app: Application, sock: socket.socket, *, threads: int = 32) -> None:
         adjustments = Adjustments(
             sockets=[sock],
             threads=threads,

@@ -14,8 +14,9 @@ from bot.errors import Unavailable, UserError
 from bot.store import StoreSettings, schema
 from bot.store.migrations import STEPS
 
-BUSY_SECONDS = 10
-"""How long one writer waits for another. Writers are few (group commit) and brief."""
+BUSY_SECONDS = 4
+"""How long one writer waits for another. Writers are few (group commit) and brief; a delivery may have to wait for two
+of them, and GitHub gives up on its answer after 10 s."""
 
 
 class Store:

@@ -54,9 +54,10 @@ def unwanted(event: str, payload: Json) -> Ignored | None:
     if event not in WANTED:
         return Ignored(f"`{event}` asks nothing of the bot")
     actions, action = WANTED[event], payload.get("action")
-    if actions is None or action in actions:
+    named = action if isinstance(action, str) else ""
+    if actions is None or named in actions:
         return None
-    return Ignored(f"`{event}` with the action {ascii(action)[:80]} asks nothing of the bot")
+    return Ignored(f"`{event}` with the action {named[:40]!a} asks nothing of the bot")
 
 
 def read(headers: Mapping[str, str], body: bytes, *, source: str, at: datetime) -> Event | Ignored | Malformed:
