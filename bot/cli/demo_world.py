@@ -166,7 +166,7 @@ class Demo:
 
     def comment(self, address: str, text: str) -> tuple[Event, float]:
         """Alice comments; the delivery is signed and posted as the forge would. Returns the event and the moment."""
-        event = self.people.comment("demo/abacus", 1, author="alice", text=text)
+        event = self.people.comment("demo/abacus", 1, author="alice", text=text).event
         headers, body = local_source.write(event, self._secret)
         url = f"{address}/webhooks/local"
         request = urllib.request.Request(url, data=body, headers=headers)  # noqa: S310  # our own server on loopback

@@ -123,5 +123,5 @@ def _file(page: RunPage, name: str, kind: str) -> Response:
 
 def _found(value: Value | None) -> Value:
     if value is None:
-        abort(404, "There is nothing here, or not any more.")
+        abort(404)
     return value

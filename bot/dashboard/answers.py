@@ -21,6 +21,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 MAX_TAIL = 100_000
+NOTHING = "There is nothing here, or not any more."
 
 
 def guarded(answer: Response) -> Response:
@@ -47,7 +48,8 @@ def known_host(public_url: str) -> None:
 
 def problem(what: HTTPException) -> tuple[str, int]:
     code = what.code or 500
-    return render_template("problem.html", code=code, name=what.name, text=what.description, refresh=None), code
+    text = NOTHING if code == 404 else what.description
+    return render_template("problem.html", code=code, name=what.name, text=text, refresh=None), code
 
 
 def unavailable(what: Unavailable) -> tuple[str, int]:

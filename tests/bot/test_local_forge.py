@@ -23,7 +23,6 @@ from bot.model import (
     Labeled,
     Opened,
     Permission,
-    PullRef,
     Pushed,
     Repo,
     Sha,
@@ -158,7 +157,7 @@ def test_a_repository_of_another_forge_is_gone(here: Bench) -> None:
 def test_a_pull_request_shows_its_branch_as_it_is_now(here: Bench) -> None:
     clone = here.clone()
     first = clone.commit("topic", "a.txt", "a")
-    event = here.people.open_pull(REPO, head="topic", base=None, title="Adds a", author="alice")
+    event = here.people.open_pull(REPO, head="topic", base=None, title="Adds a", author="alice").event
     assert (event.subject, event.what, event.head_sha) == (here.pull(1), Opened("Adds a"), first)
 
     pull = here.forge.pull(here.pull(1))
@@ -271,8 +270,7 @@ def test_a_branch_has_one_open_pull_request_into_a_base(here: Bench) -> None:
     with pytest.raises(UserError, match="acme/shop#1 is open for topic into main already"):
         here.people.open_pull(REPO, head="topic", base="main", title="t", author="alice")
     here.people.close(REPO, 1, author="alice")
-    event = here.people.open_pull(REPO, head="topic", base="main", title="t", author="alice")
-    assert event.subject == here.pull(2)
+    assert here.people.open_pull(REPO, head="topic", base="main", title="t", author="alice").on == here.pull(2)
 
 
 @pytest.mark.parametrize("branch", ["--upload-pack=x", "a'b", 'a"b', "$(id)", "\u00fcber/caf\u00e9", "a;b", "-x"])
@@ -290,7 +288,7 @@ def test_an_issue_is_no_pull_request_and_the_other_way_round(here: Bench) -> Non
     opened = here.people.open_issue(REPO, title="  Slow\n tests ", author="rita", body="They are.")
     here.people.open_pull(REPO, head="topic", base="main", title="t", author="alice")
     issue = here.forge.issue(here.issue(1))
-    assert opened.subject == here.issue(1)
+    assert opened.on == opened.event.subject == here.issue(1)
     assert (issue.title, issue.body, issue.author.login, issue.open) == ("Slow tests", "They are.", "rita", True)
     with pytest.raises(Gone, match="acme/shop#1 is an issue, not a pull request"):
         here.forge.pull(here.pull(1))
@@ -302,7 +300,9 @@ def test_an_issue_is_no_pull_request_and_the_other_way_round(here: Bench) -> Non
 
 def test_a_comment_is_said_read_edited_and_reacted_to(here: Bench) -> None:
     here.people.open_issue(REPO, title="t", author="rita")
-    event = here.people.comment(REPO, 1, author="alice", text="/run test")
+    said = here.people.comment(REPO, 1, author="alice", text="/run test")
+    event = said.event
+    assert (said.on, said.comment_id) == (here.issue(1), "1")
     assert event.what == Commented("1", Actor("alice", "alice"), "/run test", None)
     assert event.actor == Actor("alice", "alice")
 
@@ -451,9 +451,9 @@ def test_every_act_becomes_a_delivery_that_reads_as_the_same_event(here: Bench) 
     tip = clone.commit("topic", "a.txt", "a")
     people = here.people
     events = [
-        people.open_pull(REPO, head="topic", base="main", title="t", author="alice"),
-        people.open_issue(REPO, title="t", author="rita"),
-        people.comment(REPO, 1, author="alice", text="/run test \u00fc"),
+        people.open_pull(REPO, head="topic", base="main", title="t", author="alice").event,
+        people.open_issue(REPO, title="t", author="rita").event,
+        people.comment(REPO, 1, author="alice", text="/run test \u00fc").event,
         people.edit_comment(REPO, 1, "1", editor="alice", text="/run other"),
         people.label(REPO, 2, "bot", author="alice"),
         *people.pushed(REPO, "refs/heads/topic", None, tip, author="alice"),
@@ -471,9 +471,7 @@ def test_numbers_are_given_once_however_many_open_at_once(here: Bench) -> None:
 
     def open_ten() -> None:
         for _ in range(10):
-            subject = here.people.open_issue(REPO, title="t", author="rita").subject
-            assert isinstance(subject, IssueRef | PullRef)
-            numbers.append(subject.number)
+            numbers.append(here.people.open_issue(REPO, title="t", author="rita").on.number)
 
     threads = [threading.Thread(target=open_ten) for _ in range(8)]
     for thread in threads:
@@ -525,7 +523,7 @@ def test_the_secret_is_made_once_and_is_nobody_elses_to_read(tmp_path: Path, sto
     settings = Settings.model_validate({"kind": "local"})
     found: list[tuple[Secret, ...]] = []
     threads = [
-        threading.Thread(target=lambda: found.append(webhook_secrets(settings, around(tmp_path, store, {}))))
+        threading.Thread(target=lambda: found.append(webhook_secrets("local", settings, around(tmp_path, store, {}))))
         for _ in range(16)
     ]
     for thread in threads:
@@ -540,16 +538,19 @@ def test_the_secret_is_made_once_and_is_nobody_elses_to_read(tmp_path: Path, sto
 
 def test_named_secrets_are_taken_from_the_environment(tmp_path: Path, store: Store) -> None:
     settings = Settings.model_validate({"kind": "local", "webhook_secret_env": ["NEW", "OLD"]})
-    assert webhook_secrets(settings, around(tmp_path, store, {"NEW": "n", "OLD": "o"})) == (Secret("n"), Secret("o"))
+    assert webhook_secrets("local", settings, around(tmp_path, store, {"NEW": "n", "OLD": "o"})) == (
+        Secret("n"),
+        Secret("o"),
+    )
     with pytest.raises(UserError, match="OLD is not set"):
-        webhook_secrets(settings, around(tmp_path, store, {"NEW": "n"}))
+        webhook_secrets("local", settings, around(tmp_path, store, {"NEW": "n"}))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_secret_file_that_was_cut_short_is_not_used(tmp_path: Path, store: Store) -> None:
     (tmp_path / "local.secret").write_text("")
     with pytest.raises(UserError, match="holds no secret"):
-        webhook_secrets(Settings.model_validate({"kind": "local"}), around(tmp_path, store, {}))
+        webhook_secrets("local", Settings.model_validate({"kind": "local"}), around(tmp_path, store, {}))
 
 
 def test_a_root_that_is_not_there_holds_nothing(tmp_path: Path, store: Store) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from bot.forges import Around
 from bot.forges.local.bares import Bares
 from bot.forges.local.forge import Local
-from bot.forges.local.people import People
+from bot.forges.local.people import Act, People
 from bot.forges.local.settings import Settings, account, webhook_secrets
 from bot.forges.local.threads import Threads
 
-__all__ = ["Local", "People", "Settings", "account", "connect", "webhook_secrets"]
+__all__ = ["Act", "Local", "People", "Settings", "account", "connect", "webhook_secrets"]
 
 
 def connect(name: str, settings: Settings, around: Around) -> Local:

@@ -19,6 +19,7 @@ MAX_FILE = 1 << 20
 """Bytes of the largest file that is read from a commit; a bigger one is `Unavailable`."""
 
 _PART = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _NAME = re.compile(rf"{_PART}/{_PART}")
 
 
@@ -132,6 +133,8 @@ class Bares:
 
     def shown(self, name: str, sha: Sha, limit: int) -> str | None:
         """The commit as `git show` prints it, at most `limit` characters; None for what is no commit here."""
+        if not _SHA.fullmatch(sha):
+            return None
         kind = self._run(name, "cat-file", "-t", sha, check=False)
         if kind is None or kind.strip() != b"commit":
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -33,6 +34,15 @@ MAX_LINE = 256
 _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,38}(\[bot\])?")
 
 
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What somebody did on a pull request or issue, as an event; `comment_id` is empty where nothing was said."""
+
+    on: PullRef | IssueRef
+    event: Event
+    comment_id: str = ""
+
+
 class People:
     """The people's side of `forge`. Raises `UserError` with what to do instead.
 
@@ -50,9 +60,17 @@ class People:
         self._clock = clock
         self._new_delivery = new_delivery
 
+    def thread(self, repo: str, number: int) -> Thread:
+        """The pull request or issue with that number."""
+        self._here(repo)
+        try:
+            return self._forge.threads.thread(repo, number)
+        except Gone as problem:
+            raise UserError(f"{problem} `leadsman local list {repo}` shows what there is.") from problem
+
     def open_pull(
         self, repo: str, *, head: str, base: str | None, title: str | None, author: str, body: str = ""
-    ) -> Event:
+    ) -> Act:
         """Opens a pull request for the branch `head`. Default base: the default branch; default title: `head`."""
         base = base or self._default_branch(repo)
         tip, onto = self._branch(repo, head), self._branch(repo, base)
@@ -72,23 +90,23 @@ class People:
             base_ref=base,
         )
         bares.keep_pull_head(repo, thread.number, tip)
-        return self._event(thread.ref, author, Opened(title=thread.title), tip)
+        return Act(thread.ref, self._event(thread.ref, author, Opened(title=thread.title), tip))
 
-    def open_issue(self, repo: str, *, title: str, author: str, body: str = "") -> Event:
+    def open_issue(self, repo: str, *, title: str, author: str, body: str = "") -> Act:
         self._here(repo)
         thread = self._forge.threads.open(repo, "issue", title=_line(title), body=_text(body), author=_login(author))
-        return self._event(thread.ref, author, Opened(title=thread.title))
+        return Act(thread.ref, self._event(thread.ref, author, Opened(title=thread.title)))
 
-    def comment(self, repo: str, number: int, *, author: str, text: str) -> Event:
+    def comment(self, repo: str, number: int, *, author: str, text: str) -> Act:
         if not text.strip():
             raise UserError("A comment needs a text.")
-        thread = self._thread(repo, number)
+        thread = self.thread(repo, number)
         said = self._forge.threads.say(repo, number, _login(author), _text(text))
         happening = Commented(comment_id=said.id, author=actor(author), text=said.body, before=None)
-        return self._event(thread.ref, author, happening, self._head(thread))
+        return Act(thread.ref, self._event(thread.ref, author, happening, self._head(thread)), said.id)
 
     def edit_comment(self, repo: str, number: int, comment_id: str, *, editor: str, text: str) -> Event:
-        thread = self._thread(repo, number)
+        thread = self.thread(repo, number)
         _login(editor)
         try:
             before = self._forge.threads.edit(repo, number, comment_id, _text(text))
@@ -100,7 +118,7 @@ class People:
     def close(self, repo: str, number: int, *, author: str) -> Event | None:
         """Closes a pull request or issue; None when it was closed before."""
         _login(author)
-        thread = self._thread(repo, number)
+        thread = self.thread(repo, number)
         head = self._head(thread)  # read while it is open: from now on it stays
         if not self._forge.threads.end(repo, number, "closed"):
             return None
@@ -109,14 +127,14 @@ class People:
     def label(self, repo: str, number: int, label: str, *, author: str) -> Event | None:
         """Sets a label; None when it was set before."""
         _login(author)
-        thread = self._thread(repo, number)
+        thread = self.thread(repo, number)
         if not self._forge.threads.label(repo, number, _line(label), on=True):
             return None
         return self._event(thread.ref, author, Labeled(label=label), self._head(thread))
 
     def unlabel(self, repo: str, number: int, label: str) -> bool:
         """Takes a label off; whether it was on. No event: nothing waits for it."""
-        self._thread(repo, number)
+        self.thread(repo, number)
         return self._forge.threads.label(repo, number, label, on=False)
 
     def pushed(self, repo: str, ref: str, before: Sha | None, after: Sha | None, *, author: str) -> tuple[Event, ...]:
@@ -179,13 +197,6 @@ class People:
         if sha is None:
             raise UserError(f"There is no branch {branch} in {repo}. Push it to {self._forge.bares.path(repo)} first.")
         return sha
-
-    def _thread(self, repo: str, number: int) -> Thread:
-        self._here(repo)
-        try:
-            return self._forge.threads.thread(repo, number)
-        except Gone as problem:
-            raise UserError(f"{problem} `leadsman local list {repo}` shows what there is.") from problem
 
     def _head(self, thread: Thread) -> Sha | None:
         match thread.ref:

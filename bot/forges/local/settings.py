@@ -57,17 +57,20 @@ def right(settings: Settings, login: str, owner: str) -> Permission:
     return Permission.ADMIN if login == owner else Permission.NONE
 
 
-def webhook_secrets(settings: Settings, around: Around) -> tuple[Secret, ...]:
+def webhook_secrets(name: str, settings: Settings, around: Around) -> tuple[Secret, ...]:
     """The secrets that a delivery of this forge may be signed with; the first is the one to sign with.
 
     Raises `UserError` for a variable that is named and not set.
     """
     if not settings.webhook_secret_env:
         return (_home_secret(around.home / SECRET_FILE),)
-    missing = [name for name in settings.webhook_secret_env if not around.environ.get(name)]
+    missing = [variable for variable in settings.webhook_secret_env if not around.environ.get(variable)]
     if missing:
-        raise UserError(f"{missing[0]} is not set. Set it, or leave out webhook_secret_env to have a secret made.")
-    return tuple(Secret(around.environ[name]) for name in settings.webhook_secret_env)
+        raise UserError(
+            f"[forges.{name}] webhook_secret_env: {missing[0]} is not set. "
+            "Set it, or leave webhook_secret_env out to have a secret made."
+        )
+    return tuple(Secret(around.environ[variable]) for variable in settings.webhook_secret_env)
 
 
 def _home_secret(path: Path) -> Secret:

@@ -1,0 +1,53 @@
+"""The hook by which a repository of the local forge tells of pushes, and what it tells."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.config import Config
+from bot.model import Sha
+
+HOOK = """#!/bin/sh
+# Tells Leadsman what was pushed to a branch. Its own pushes are no news to it: they come from a git whose home is
+# nowhere.
+[ "$HOME" = /nonexistent ] && exit 0
+pushed=$(grep ' refs/heads/') || exit 0
+printf '%s\\n' "$pushed" | {call}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A ref that was pushed: its commit before and after; None where there was, or is, none."""
+
+    ref: str
+    before: Sha | None
+    after: Sha | None
+
+
+def install(repository: Path, home: Path, config: Config, name: str) -> None:
+    """Writes the repository's post-receive hook. It calls this very installation, wherever the push comes from."""
+    call = [sys.executable, "-I", "-c", "import sys; from bot.cli import main; sys.exit(main())", "--home", str(home)]
+    if config.source is not None:
+        call += ["--config", str(config.source.absolute())]
+    folder = repository / "hooks"
+    folder.mkdir(exist_ok=True)
+    hook = folder / "post-receive"
+    hook.write_text(HOOK.format(call=shlex.join([*call, "local", "received", name])))
+    hook.chmod(0o755)
+
+
+def updates(told: bytes) -> Iterator[Update]:
+    """The lines that git gives a post-receive hook: `<before> <after> <ref>` (githooks(5))."""
+    for line in told.splitlines():
+        before, after, ref = os.fsdecode(line).split(" ", 2)
+        yield Update(ref, _sha(before), _sha(after))
+
+
+def _sha(text: str) -> Sha | None:
+    return Sha(text) if text.strip("0") else None
