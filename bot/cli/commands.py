@@ -25,7 +25,6 @@ GROUPS: Mapping[str, Mapping[str, Command]] = {
     "Runs": {
         "event": Command("bot.cli.event", "starts what a CI step asks for"),
         "handoff": Command("bot.cli.handoff", "starts a command that outlives whatever started it", quick=True),
-        "runs": Command("bot.cli.runs", "the runs of this home", quick=True),
         "status": Command("bot.cli.status", "the state of a run", quick=True),
         "show": Command("bot.cli.show", "what a run did: report, changes", quick=True),
         "logs": Command("bot.cli.logs", "a run's output, -f to follow it", quick=True),

@@ -37,7 +37,13 @@ def main(argv: list[str]) -> int:
 def _words() -> dict[str, tuple[str, ...]]:
     """command -> what may stand behind it."""
     known = {name: _inside(command.module) for name, command in COMMANDS.items() if not command.quick}
-    return {**known, "completion": tuple(SHELLS), "lock": ("status",), "pass": ("run", "status", "size")}
+    return {
+        **known,
+        "completion": tuple(SHELLS),
+        "lock": ("status",),
+        "pass": ("run", "status", "size"),
+        "load": ("record", "watch", "report"),
+    }
 
 
 def _inside(module: str) -> tuple[str, ...]:

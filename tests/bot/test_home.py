@@ -71,7 +71,7 @@ def test_a_link_or_a_file_is_no_home(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "file").touch()
     for name in ("link", "file", "file/below"):
-        with pytest.raises(UserError, match="can't be used: .* It must be a folder of its own"):
+        with pytest.raises(UserError, match=r"can't be used: .* It must be a folder of its own"):
             home.make(tmp_path / name)
 
 

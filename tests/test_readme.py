@@ -1,0 +1,56 @@
+"""What the README shows works: its configuration is taken, its commands exist, its files are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.cli.commands import COMMANDS
+from bot.config import load
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FENCES = re.findall(r"^```(\w*)[^\n]*\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+SHELL = "\n".join(text for language, text in FENCES if language in ("sh", "bash", "shell", "console"))
+PROSE = re.sub(r"^```.*?^```", "", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def code() -> str:
+    """What a reader would type: the shell blocks, and the code spans of the text."""
+    return "\n".join([SHELL, *re.findall(r"`([^`\n]+)`", PROSE)])
+
+
+def examples(language: str) -> list[str]:
+    return [text for found, text in FENCES if found == language]
+
+
+def test_there_is_a_configuration_to_begin_with() -> None:
+    assert examples("toml")
+
+
+@pytest.mark.parametrize("text", examples("toml"))
+def test_every_configuration_it_shows_is_taken(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "leadsman.toml"
+    file.write_text(text)
+    file.chmod(0o600)
+    assert load(file, {}, home=tmp_path).projects
+
+
+def test_every_command_it_shows_exists() -> None:
+    shown = set(re.findall(r"(?:^|[\s/`])leadsman ((?!-)[\w-]+)", code()))
+    assert shown
+    assert set() == shown - set(COMMANDS)
+
+
+def test_every_make_target_it_shows_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    shown = set(re.findall(r"\bmake ([a-z]+)", code()))
+    assert shown
+    assert set() == shown - set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+
+
+def test_every_file_it_links_to_is_there() -> None:
+    links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", PROSE)
+    assert [] == [link for link in links if not (ROOT / link).exists()]
