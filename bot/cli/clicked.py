@@ -41,7 +41,10 @@ def run(command: click.Command, words: Words) -> int:
     )
     try:
         code = command.main(
-            args=list(words.rest), prog_name=f"leadsman {words.verb}", standalone_mode=False, obj=setting
+            args=_json_inside(command, list(words.rest)),
+            prog_name=f"leadsman {words.verb}",
+            standalone_mode=False,
+            obj=setting,
         )
     except click.exceptions.Exit as end:
         return end.exit_code
@@ -51,3 +54,11 @@ def run(command: click.Command, words: Words) -> int:
         problem.show(sys.stderr)
         return problem.exit_code
     return code if isinstance(code, int) else 0
+
+
+def _json_inside(command: click.Command, args: list[str]) -> list[str]:
+    """A `--json` from before the verb goes on to the command of a group that takes none itself."""
+    takes_json = any("--json" in parameter.opts for parameter in command.params)
+    if isinstance(command, click.Group) and args[:1] == ["--json"] and not takes_json:
+        return [*args[1:2], "--json", *args[2:]]
+    return args

@@ -52,6 +52,7 @@ def test_a_wrong_file_ends_with_2_and_every_problem(tmp_path: Path) -> None:
 def test_programs_get_the_problems_as_json(tmp_path: Path) -> None:
     write(tmp_path, "[fleet]\nslots = 0\n")
     done = leadsman("config", "check", "--json", cwd=tmp_path)
+    assert done == leadsman("--json", "config", "check", cwd=tmp_path)
     assert 2 == done.code
     assert {
         "file": "leadsman.toml",
