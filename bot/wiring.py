@@ -15,7 +15,7 @@ from pathlib import Path
 from bot import answers, landing, road, rundir
 from bot.claims import Claims
 from bot.config import Config
-from bot.dashboard.views import DeliveryLine
+from bot.dashboard.reading import Reading
 from bot.dispatch import Dispatcher, Hint
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.forges import FORGES, Around, Forge
@@ -26,7 +26,6 @@ from bot.model import Event, Ignored, RunId
 from bot.reports import Reporter
 from bot.repositories import Repositories
 from bot.secret import Secret
-from bot.showing import StoreView
 from bot.slots import Slots
 from bot.store import runs
 from bot.store.engine import Store
@@ -181,27 +180,9 @@ class Bot:
             clock=self.clock,
         )
 
-    def view(self, notices: Callable[[], tuple[str, ...]]) -> StoreView:
+    def view(self, notices: Callable[[], tuple[str, ...]]) -> Reading:
         """What the pages show."""
-        return StoreView(
-            self.config, self.store, self.world.runs, self.forges, deliveries=self._delivery_lines, notices=notices
-        )
-
-    def _delivery_lines(self) -> list[DeliveryLine]:
-        return [
-            DeliveryLine(
-                id=entry.id,
-                source=entry.source,
-                delivery=entry.delivery,
-                event=entry.event,
-                lane=entry.lane,
-                received_at=moment(entry.received_at),
-                state=entry.state,
-                tries=entry.tries,
-                note=entry.note,
-            )
-            for entry in self.inbox.listing(limit=100)
-        ]
+        return Reading(self.store, self.world.runs, self.forges, public_url=self.config.server.url, notices=notices)
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -45,6 +45,7 @@ from bot.model import (
     Sha,
     Unchanged,
 )
+from bot.slots import is_paused
 from bot.store import runs, schema
 from bot.store.engine import Store
 
@@ -85,11 +86,12 @@ class Reading:
         with self._store.read() as connection:
             unfinished = [self._line(connection, row) for row in runs.open_runs(connection)]
             ended = [self._line(connection, row) for row in _ended(connection)]
+            paused = ("New runs are paused.",) if is_paused(connection) else ()
         return Board(
             live=tuple(line for line in unfinished if line.mood == "live"),
             waiting=tuple(line for line in unfinished if line.mood == "waiting"),
             recent=tuple(ended),
-            notices=tuple(shown(notice) for notice in self._notices()),
+            notices=tuple(shown(notice) for notice in (*paused, *self._notices())),
         )
 
     def run(self, run_id: str) -> RunPage | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -117,11 +118,17 @@ class Pages:
         return answer.text
 
 
-def pages_of(bench: Bench, public_url: str = "https://leadsman.example.org") -> Pages:
+def pages_of(bench: Bench, notices: Sequence[str] = ()) -> Pages:
     """The pages of a server that has nothing but the local forge of `bench`."""
     runs_dir = bench.folder / "runs"
     runs_dir.mkdir()
-    reading = Reading(bench.store, runs_dir, {"local": bench.forge}, public_url=public_url)
+    reading = Reading(
+        bench.store,
+        runs_dir,
+        {"local": bench.forge},
+        public_url="https://leadsman.example.org",
+        notices=lambda: notices,
+    )
     return Pages(bench, application(reading).test_client(), runs_dir)
 
 

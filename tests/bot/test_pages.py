@@ -15,6 +15,8 @@ from bot.dashboard import prose
 from bot.dashboard.chart import WIDTH, chart
 from bot.dashboard.views import Step
 from bot.model import Blocked, Cancelled, Failed, Lost, Outcome, Published, Sha, Unchanged
+from bot.slots import PAUSED
+from bot.store.schema import deliveries, settings
 from tests.bot.local_bench import REPO, bench
 from tests.bot.pages_bench import NOW, Pages, pages_of
 
@@ -131,6 +133,16 @@ def test_a_run_that_is_cancelled_or_outdated_says_so(site: Pages) -> None:
     assert "Its head was replaced by ffffffffffff." in shown(site, "/")
 
 
+def test_the_board_says_what_an_operator_should_know(tmp_path: Path) -> None:
+    site = pages_of(bench(tmp_path), notices=("The configuration is wrong: line 3",))
+    assert "New runs are paused." not in shown(site, "/")
+    assert "The configuration is wrong: line 3" in shown(site, "/")
+    with site.bench.store.write() as connection:
+        connection.execute(settings.insert().values(key=PAUSED, value="alice"))
+    assert "New runs are paused." in shown(site, "/")
+    site.bench.store.close()
+
+
 def test_a_runs_page_shows_report_words_log_timeline_and_files(site: Pages) -> None:
     run_id = site.run()
     folder = site.end(run_id, Published(TIP, "refs/heads/leadsman/publish"))
@@ -195,8 +207,6 @@ def test_a_local_repository_and_its_commits_have_pages(site: Pages) -> None:
 
 
 def test_the_deliveries_are_listed_latest_first(site: Pages) -> None:
-    from bot.store.schema import deliveries
-
     with site.bench.store.write() as connection:
         for number, state in enumerate(("done", "failed")):
             connection.execute(
