@@ -20,10 +20,11 @@ help:
 
 setup: $(READY)
 
-# Only hashes that are written down are installed; Leadsman itself is a link to this folder.
+# One that works is kept, whichever Python made it. Only what requirements.lock has the hash of is installed;
+# Leadsman itself is a link to this folder.
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Leadsman needs Python 3.11 or later: make setup PYTHON=python3.12")'
-	$(PYTHON) -m venv .venv
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --no-deps --no-build-isolation -e .
 	@touch $@
