@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 
 from bot.errors import Forbidden, Gone, Unavailable
-from bot.forges import Around, Forge
+from bot.forges import Forge
 from bot.forges.github import Settings, connect
 from bot.forges.github.client import Github
 from bot.model import Actor, IssueRef, Permission, PullRef, Repo, Sha
-from bot.store import StoreSettings
-from bot.store.engine import open_store
+from tests.bot.surroundings import around
 from tests.world import Files, Link, Pull, Repository, World
 
 SHOP = Repo("github", "acme/shop")
@@ -53,17 +52,8 @@ def client(world: World, base: Path, **settings: Any) -> Github:
     """As the account `leadsman-bot`, without pauses."""
     token = world.user("leadsman-bot").token
     usual = {"kind": "github", "api_url": world.api_url, "token_env": "TOKEN", "write_pause_seconds": 0}
-    return connect("github", Settings.model_validate(usual | settings), around(world, base, {"TOKEN": token}))
-
-
-def around(world: World, base: Path, environ: dict[str, str]) -> Around:
-    return Around(
-        store=open_store(StoreSettings(), base),
-        home=base,
-        base=base,
-        environ=environ,
-        public_url="http://127.0.0.1",
-        clock=lambda: world.now().timestamp(),
+    return connect(
+        "github", Settings.model_validate(usual | settings), around(base, environ={"TOKEN": token}, world=world)
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import subprocess
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tests.world.gitrepo import clean_environment
@@ -29,10 +31,8 @@ def serve(handler: Handler, world: World, request: Request, name: str, service: 
     if writes and not (viewer and world.may(repo, viewer, "push")):
         return _refuse(handler, request, 403, {})
     before = repo.git.refs()
-    _backend(handler, request, repo, service, viewer.user.login if viewer else "")
-    if service == "git-receive-pack" and viewer:
-        _tell(world, repo, before, viewer)
-    return None
+    done = partial(_tell, repo, before, viewer) if service == "git-receive-pack" and viewer else lambda: None
+    return _backend(handler, request, repo, service, done)
 
 
 def _viewer(world: World, header: str) -> tuple[Viewer | None, bool]:
@@ -57,15 +57,16 @@ def _refuse(handler: Handler, request: Request, status: int, headers: dict[str, 
     handler.wfile.flush()
 
 
-def _tell(world: World, repo: Repository, before: dict[str, str], viewer: Viewer) -> None:
-    with world.lock:
+def _tell(repo: Repository, before: dict[str, str], viewer: Viewer) -> None:
+    with repo.world.lock:
         after = repo.git.refs()
         for ref in sorted(before.keys() | after.keys()):
             if before.get(ref) != after.get(ref) and ref.startswith(("refs/heads/", "refs/tags/")):
                 repo.moved(ref, before.get(ref), after.get(ref), viewer.user)
 
 
-def _backend(handler: Handler, request: Request, repo: Repository, service: str, login: str) -> None:
+def _backend(handler: Handler, request: Request, repo: Repository, service: str, done: Callable[[], None]) -> None:
+    """`done` is called when git has done its work, before the client learns that."""
     env = clean_environment() | {
         "GIT_PROJECT_ROOT": str(repo.world.git_root),
         "GIT_HTTP_EXPORT_ALL": "1",
@@ -74,7 +75,7 @@ def _backend(handler: Handler, request: Request, repo: Repository, service: str,
         "REQUEST_METHOD": request.method,
         "CONTENT_TYPE": request.headers.get("content-type", ""),
         "REMOTE_ADDR": handler.client_address[0],
-        "REMOTE_USER": login,
+        "REMOTE_USER": "somebody",  # who is not named may not push, and who may was decided
         "GIT_PROTOCOL": request.headers.get("git-protocol", ""),
         "HTTP_CONTENT_ENCODING": request.headers.get("content-encoding", ""),
     }
@@ -85,6 +86,9 @@ def _backend(handler: Handler, request: Request, repo: Repository, service: str,
         feeder.start()
         _relay(handler, request, process.stdout)
         feeder.join()
+        done()
+        handler.wfile.write(b"0\r\n\r\n")
+        handler.wfile.flush()
 
 
 def _feed(handler: Handler, stdin: Any) -> None:
@@ -98,7 +102,7 @@ def _feed(handler: Handler, stdin: Any) -> None:
 
 
 def _relay(handler: Handler, request: Request, stdout: Any) -> None:
-    """The CGI answer: its head translated, its body chunked."""
+    """The CGI answer: its head translated, its body chunked and not yet ended."""
     request.status, headers = 200, []
     while line := stdout.readline().strip():
         key, _, value = line.decode().partition(": ")
@@ -113,5 +117,3 @@ def _relay(handler: Handler, request: Request, stdout: Any) -> None:
     handler.end_headers()
     while data := stdout.read1(65536):
         handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
-    handler.wfile.write(b"0\r\n\r\n")
-    handler.wfile.flush()

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 R = "/repos/{owner}/{repo}"
 
 CALLS: dict[str, Callable[[Call], Answer]] = {
-    "GET /": rest_repos.root,
     "GET /rate_limit": rest_repos.rate_limit,
     "GET /user": rest_repos.me,
     "GET /users/{username}": rest_repos.user,
@@ -121,7 +120,7 @@ def _identified(world: World, request: Request) -> Call:
 
 
 def _route(call: Call) -> Answer:
-    target = f"{call.request.method} {call.request.path or '/'}"
+    target = f"{call.request.method} {call.request.path}"
     for pattern, template, respond in _TABLE:
         if match := pattern.fullmatch(target):
             call.request.template = template

@@ -9,10 +9,6 @@ from tests.world.exchange import Answer
 from tests.world.state import NOTHING
 
 
-def root(call: Call) -> Answer:
-    return Answer(200, {"current_user_url": f"{call.world.api_url}/user"})
-
-
 def rate_limit(call: Call) -> Answer:
     figures = call.world.allowance(call.key).figures
     return Answer(200, {"resources": {"core": figures, "search": figures}, "rate": figures})

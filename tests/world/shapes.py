@@ -185,6 +185,7 @@ class Shapes:
             "delete_branch_on_merge": False,
             "web_commit_signoff_required": False,
             "topics": [],
+            "custom_properties": {},
             "visibility": "private" if repo.private else "public",
             "open_issues_count": issues,
             "open_issues": issues,
@@ -365,6 +366,7 @@ class Shapes:
             "reactions": self.reactions(api, issue.reactions),
             "performed_via_github_app": None,
             "state_reason": None if issue.open else "completed",
+            "draft": isinstance(issue, Pull) and issue.draft,
             **pull,
         }
 

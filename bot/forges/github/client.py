@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from urllib.parse import quote
@@ -83,7 +83,7 @@ class Github:
                 return found.decoded_content
             return base64.b64decode(there.get_git_blob(found.sha).content)
 
-    def changed_between(self, repo: Repo, before: Sha, after: Sha) -> Collection[str] | None:
+    def changed_between(self, repo: Repo, before: Sha, after: Sha) -> tuple[str, ...] | None:
         """The paths that differ, old and new names of a rename; None where GitHub can't tell them all."""
         try:
             with self._there(repo, f"{before}...{after}") as there:
