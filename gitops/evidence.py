@@ -156,7 +156,10 @@ def commits(mirror: Mirror, base: str, tip: str) -> list[Commit]:
     """The commits that `tip` has and `base` has not, oldest first."""
     from git import Repo
 
-    with Repo(mirror.git.git_dir) as repo:  # closed, since each open one keeps two processes
+    git = mirror.git
+    # Closed at the end, since each open one keeps two processes.
+    with Repo(git.git_dir, expand_vars=False) as repo:
+        repo.git.update_environment(**git.environment)
         found = repo.iter_commits(f"{base}..{tip}", reverse=True, topo_order=True)
         return [
             Commit(

@@ -174,6 +174,11 @@ class Git:
             raise GitError(tuple(_censored(word, remote) for word in argv), code, stderr)
         return Done(code, out, stderr)
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """What git's child processes see, for a library that starts its own."""
+        return self._environment(None, {}, ())
+
     def _environment(
         self, remote: Remote | None, more: Mapping[str, str], settings: tuple[tuple[str, str], ...]
     ) -> dict[str, str]:

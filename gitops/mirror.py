@@ -104,6 +104,8 @@ class Mirror:
 
     def read_file(self, sha: str, path: str, *, limit: int) -> bytes | TooLarge | None:
         """The file at `path` in the commit `sha`; None where there is no plain file (a link is not followed)."""
+        if "\0" in path or not {"", ".", ".."}.isdisjoint(path.split("/")):
+            return None
         git = self.git
         for entry in git.run("ls-tree", "-z", "--long", "--full-tree", sha, "--", path).items:
             facts, _, name = entry.partition("\t")

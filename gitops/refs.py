@@ -64,8 +64,10 @@ def read(mirror: Mirror, ref: str) -> str | None:
 
 
 def said(mirror: Mirror, ref: str, oid: str) -> str | None:
-    """What the claim `oid` says that `ref` was seen to hold; None if it is gone meanwhile."""
-    return message_of(mirror.git, oid) if mirror.fetch_commit(oid, ref=ref) else None
+    """What the claim `oid` says that `ref` was seen to hold, "" if it is no commit; None if it is gone meanwhile."""
+    mirror.fetch_commit(oid, ref=ref)
+    is_here = mirror.git.run("cat-file", "-e", oid, check=False).code == 0
+    return message_of(mirror.git, oid) if is_here else None
 
 
 def delete(mirror: Mirror, ref: str, oid: str) -> bool:

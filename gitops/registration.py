@@ -50,17 +50,17 @@ class Worktree:
 
     @property
     def damaged(self) -> bool:
-        marker = self.path / ".git"
         try:
-            # Not more than the line that belongs there is read, and no pipe is waited for.
-            descriptor = os.open(marker, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            # Not more than the line that belongs there is read, no link followed and no pipe waited for.
+            descriptor = os.open(self.path / ".git", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             return True
-        with os.fdopen(descriptor, "rb") as file:
-            try:
-                return file.read(8192) != self.marker
-            except OSError:
-                return True
+        try:
+            return os.read(descriptor, 8192) != self.marker
+        except OSError:  # a folder
+            return True
+        finally:
+            os.close(descriptor)
 
     @property
     def marker(self) -> bytes:

@@ -2,59 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gitops.credentials import Remote
-from gitops.git import Identity
 from gitops.mirror import Mirror
-
-BOT = Identity("Leadsman", "leadsman@bot.example")
-
-
-@dataclass(frozen=True)
-class Folder:
-    """A repository that somebody works in by hand, with whatever git thinks best."""
-
-    path: Path
-
-    def git(self, *args: str, check: bool = True, **environment: str) -> str:
-        done = subprocess.run(
-            ["git", *args],
-            cwd=self.path,
-            check=False,
-            capture_output=True,
-            env={
-                **os.environ,
-                "GIT_AUTHOR_NAME": "Ada",
-                "GIT_AUTHOR_EMAIL": "ada@example.org",
-                "GIT_COMMITTER_NAME": "Ada",
-                "GIT_COMMITTER_EMAIL": "ada@example.org",
-                "GIT_CONFIG_GLOBAL": "/dev/null",
-                **environment,
-            },
-        )
-        assert not check or done.returncode == 0, done.stderr.decode()
-        return os.fsdecode(done.stdout).strip()
-
-    def write(self, name: str, text: str = "text\n") -> None:
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    def commit(self, files: dict[str, str], message: str = "Change", **environment: str) -> str:
-        for name, text in files.items():
-            self.write(name, text)
-        self.git("add", "-A", "-f")
-        self.git("commit", "-q", "--allow-empty", "-m", message, **environment)
-        return self.git("rev-parse", "HEAD")
-
-    def push(self, refspec: str, *more: str) -> None:
-        self.git("push", "-q", *more, "origin", refspec)
+from tests.gitops.folk import Actor, Folder, Start, Stop, start_actor
 
 
 @pytest.fixture
@@ -99,3 +54,17 @@ def main(ada: Folder) -> str:
 def place(tmp_path: Path) -> Path:
     """Where the worktrees are."""
     return tmp_path / "home" / "worktrees"
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts actors; none is left at the end."""
+    actors: list[Actor] = []
+
+    def start(action: str, mirror: Mirror, *, stop: Stop | None = None, **spec: object) -> Actor:
+        actors.append(start_actor(action, mirror, stop=stop, **spec))
+        return actors[-1]
+
+    yield start
+    for actor in actors:
+        actor.close()

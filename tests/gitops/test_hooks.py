@@ -1,0 +1,110 @@
+"""What git does inside a run: commits with trailers in the bot's name, and no push."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitops import evidence, hooks, worktree
+from gitops.mirror import Mirror
+from gitops.registration import Worktree
+from tests.gitops.folk import BOT, Folder
+
+TRAILERS = {"Leadsman-Run": "20260101-000000-abcdef", "Leadsman-Task": "fix", "Requested-by": "ada"}
+
+
+@pytest.fixture
+def tree(mirror: Mirror, main: str, place: Path) -> Worktree:
+    return worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Its name is one that a shell would stumble over."""
+    return tmp_path / 'ho\'oks "of" $(id)'
+
+
+def committed(tree: Worktree, folder: Path, *args: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Commit inside the run; the author and the trailers of what came of it."""
+    (tree.path / "a").write_text("1\n")
+    inside = Folder(tree.path)
+    environment = hooks.run_environment(folder, BOT)
+    inside.git("add", "-A", environment=environment)
+    inside.git("commit", "-q", *args, environment=environment)
+    tip = inside.git("rev-parse", "HEAD")
+    (commit,) = evidence.commits(tree.mirror, f"{tip}~1", tip)
+    return commit.author, commit.trailers
+
+
+def test_a_commit_gets_the_bots_name_and_the_runs_trailers(tree: Worktree, folder: Path) -> None:
+    hooks.write(folder, TRAILERS)
+    author, trailers = committed(tree, folder, "-m", "Work")
+    assert author == "Leadsman <leadsman@bot.example>"
+    assert dict(trailers) == TRAILERS
+
+
+def test_trailers_that_are_there_stay_and_are_not_doubled(tree: Worktree, folder: Path) -> None:
+    hooks.write(folder, TRAILERS)
+    hooks.write(folder, TRAILERS)
+    message = "Work\n\nCo-authored-by: Bo <bo@example.org>\nLeadsman-Task: fix\nRequested-by: someone else"
+    _, trailers = committed(tree, folder, "-m", message)
+    assert sorted(trailers) == sorted(
+        [
+            ("Co-authored-by", "Bo <bo@example.org>"),
+            ("Leadsman-Run", "20260101-000000-abcdef"),
+            ("Leadsman-Task", "fix"),
+            ("Requested-by", "ada"),
+            ("Requested-by", "someone else"),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "trailer"),
+    [
+        ("a\nEvil: yes", "a Evil: yes"),
+        ("a\r\n\r\nEvil: yes", "a Evil: yes"),
+        ("$(touch pwned) `id` ; rm -rf", "$(touch pwned) `id` ; rm -rf"),
+        ("--in-place", "--in-place"),
+        ("a\0b\x1b[31m\u2028c", "a b [31m c"),
+        ("back\\slash 'q' \"q\"", "back\\slash 'q' \"q\""),
+        ("ünï", "ünï"),
+    ],
+)
+def test_a_hostile_value_is_one_trailer(tree: Worktree, folder: Path, value: str, trailer: str) -> None:
+    hooks.write(folder, {"Requested-by": value, "Claim-Id": " \n"})
+    _, trailers = committed(tree, folder, "-m", "Work")
+    assert trailers == (("Requested-by", trailer),)
+    assert not (tree.path / "pwned").exists()
+
+
+def test_a_run_without_trailers_commits_as_well(tree: Worktree, folder: Path) -> None:
+    hooks.write(folder, {})
+    assert committed(tree, folder, "-m", "Work")[1] == ()
+
+
+def test_nothing_is_pushed_from_inside_a_run(tree: Worktree, folder: Path, origin: Folder, main: str) -> None:
+    hooks.write(folder, TRAILERS)
+    committed(tree, folder, "-m", "Work")
+    inside = Folder(tree.path)
+    environment = hooks.run_environment(folder, BOT)
+    for target in ("origin", str(origin.path)):
+        inside.git("push", target, "HEAD:refs/heads/main", check=False, environment=environment)
+        inside.git("push", "--force", target, "HEAD:refs/heads/leadsman/publish", check=False, environment=environment)
+    assert origin.git("for-each-ref", "--format=%(refname) %(objectname)") == f"refs/heads/main {main}"
+    inside.git("push", str(origin.path), "HEAD:refs/heads/outside")  # without the hooks it would have gone through
+    assert "outside" in origin.git("for-each-ref")
+
+
+def test_no_helper_of_the_host_answers_for_a_run(tree: Worktree, folder: Path, tmp_path: Path) -> None:
+    hooks.write(folder, TRAILERS)
+    config = tmp_path / "gitconfig"
+    config.write_text('[credential]\n\thelper = "!f() { echo username=me; echo password=secret; }; f"\n')
+    environment = {"GIT_CONFIG_GLOBAL": str(config)}
+    asked = ("-c", "alias.ask=!printf 'protocol=https\\nhost=example.org\\n\\n' | git credential fill", "ask")
+    inside = Folder(tree.path)
+    assert "secret" in inside.git(*asked, check=False, environment=environment)
+    assert "secret" not in inside.git(
+        *asked, check=False, environment={**environment, **hooks.run_environment(folder, BOT)}
+    )

@@ -1,0 +1,311 @@
+"""Worktrees: made whole or not at all, found by name, given back without a loss."""
+
+from __future__ import annotations
+
+import os
+import select
+from pathlib import Path
+
+import pytest
+
+from gitops import evidence, trash, worktree
+from gitops.git import GitError
+from gitops.mirror import Mirror
+from gitops.registration import Damaged, Worktree
+from tests.gitops.folk import BOT, Folder, Start, Stop, kill_at, race
+
+RECOVER = "refs/leadsman/recover/run"
+
+
+def refs_of(mirror: Mirror) -> dict[str, str]:
+    lines = mirror.git.run("for-each-ref", "--format=%(refname) %(objectname)").text.splitlines()
+    return dict(line.split(" ") for line in lines)
+
+
+def commit_in(tree: Worktree, name: str, text: str = "x\n", message: str = "Work") -> str:
+    """Commit as a command inside a run does: with its own git, found from where it stands."""
+    folder = Folder(tree.path)
+    return folder.commit({name: text}, message)
+
+
+def listed(mirror: Mirror) -> list[str]:
+    out = mirror.git.run("worktree", "list", "--porcelain").text
+    return [line.removeprefix("worktree ") for line in out.splitlines() if line.startswith("worktree ")][1:]
+
+
+def test_a_worktree_is_whole_and_on_its_own_branch(mirror: Mirror, main: str, place: Path) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    folder = Folder(tree.path)
+    assert folder.git("rev-parse", "HEAD") == main
+    assert folder.git("symbolic-ref", "HEAD") == "refs/heads/leadsman/run"
+    assert folder.git("status", "--porcelain") == ""
+    assert (tree.path / "README.md").read_text() == "one\ntwo\nthree\n"
+    assert listed(mirror) == [str(tree.path)]
+    assert not worktree.damaged(mirror, tree.path)
+    assert mirror.git.run("config", "--get-regexp", r"^branch\.", check=False).code == 1, "it tracks nothing"
+
+
+def test_a_complete_one_is_given_as_it_is(mirror: Mirror, main: str, place: Path) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    head = commit_in(tree, "new.py")
+    (tree.path / "draft").write_text("unsaved")
+    again = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    assert (again.head, (again.path / "draft").read_text()) == (head, "unsaved")
+
+
+def test_a_complete_one_that_is_another_is_left_alone(mirror: Mirror, main: str, ada: Folder, place: Path) -> None:
+    later = ada.commit({"x": "1"})
+    ada.push("HEAD:main")
+    mirror.refresh()
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    for branch, sha in (("leadsman/other", main), ("leadsman/run", later)):
+        with pytest.raises(worktree.Taken):
+            worktree.add(mirror, place / "run", branch=branch, sha=sha)
+    (tree.path / ".git").unlink()
+    with pytest.raises(worktree.Taken):
+        worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    assert (tree.path / "README.md").exists()
+
+
+def test_one_whose_folder_is_gone_is_made_anew_and_its_commits_are_kept(mirror: Mirror, main: str, place: Path) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    head = commit_in(tree, "new.py")
+    trash.discard(tree.path, mirror.trash)
+    assert worktree.add(mirror, place / "run", branch="leadsman/run", sha=main).head == main
+    assert refs_of(mirror)["refs/leadsman/recover/leadsman/run"] == head
+
+
+def test_a_branch_name_that_is_an_option_is_refused(mirror: Mirror, main: str, place: Path) -> None:
+    for branch in ("-d", "--force", "a..b", "HEAD", "a\nb"):
+        with pytest.raises(ValueError, match="name of a branch"):
+            worktree.add(mirror, place / "run", branch=branch, sha=main)
+    with pytest.raises(ValueError, match="full commit id"):
+        worktree.add(mirror, place / "run", branch="x", sha="main")
+
+
+@pytest.mark.parametrize("branch", ["a'b\"c", "$(touch pwned)".replace(" ", "$IFS"), "ünï/cødé", "a;b|c&d", "x/-y"])
+def test_hostile_names_of_branches_are_only_names(mirror: Mirror, main: str, place: Path, branch: str) -> None:
+    tree = worktree.add(mirror, place / "run", branch=branch, sha=main)
+    assert f"refs/heads/{branch}" in refs_of(mirror)
+    assert tree.head == main
+    worktree.drop(mirror, place / "run")
+    assert f"refs/heads/{branch}" not in refs_of(mirror)
+    assert not list(place.rglob("pwned"))
+
+
+def test_two_places_whose_last_part_is_the_same_are_two(mirror: Mirror, ada: Folder, main: str, place: Path) -> None:
+    later = ada.commit({"x": "1"})
+    ada.push("HEAD:main")
+    mirror.refresh()
+    one = worktree.checkout(mirror, place / "run1" / "tip", main)
+    two = worktree.checkout(mirror, place / "run2" / "tip", later)
+    assert (one.head, two.head) == (main, later)
+    worktree.drop(mirror, one.path)
+    assert Folder(two.path).git("rev-parse", "HEAD") == later
+
+
+def test_a_checkout_is_clean_however_it_was_left(mirror: Mirror, main: str, place: Path) -> None:
+    path = place / "tip"
+    worktree.checkout(mirror, path, main)
+    (path / "README.md").write_text("changed")
+    (path / "extra").write_text("left")
+    tree = worktree.checkout(mirror, path, main)
+    assert sorted(p.name for p in path.iterdir()) == [".git", "README.md", "src"]
+    assert (path / "README.md").read_text() == "one\ntwo\nthree\n"
+    assert Folder(tree.path).git("symbolic-ref", "-q", "HEAD", check=False) == ""
+
+
+def test_files_of_another_commit_are_put_into_a_checkout(mirror: Mirror, ada: Folder, main: str, place: Path) -> None:
+    odd = 'te*st "x"\n.py'
+    ada.git("rm", "-q", "README.md")
+    tip = ada.commit({odd: "new\n", "src/app.py": "changed\n"})
+    ada.push("HEAD:main")
+    mirror.refresh()
+    worktree.checkout(mirror, place / "base", main)
+    worktree.put_files(mirror, place / "base", tip, [odd, "README.md"])
+    worktree.put_files(mirror, place / "base", tip, [])
+    assert (place / "base" / odd).read_text() == "new\n"
+    assert not (place / "base" / "README.md").exists()
+    assert (place / "base" / "src" / "app.py").read_text() == "print('hello')\n"
+
+
+def test_giving_back_takes_folder_branch_and_registration(mirror: Mirror, main: str, place: Path) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    worktree.drop(mirror, tree.path, recover=RECOVER)
+    worktree.drop(mirror, tree.path, recover=RECOVER)
+    assert not tree.path.exists()
+    assert not tree.registration.exists()
+    assert {"refs/remotes/origin/main": main} == refs_of(mirror)
+    assert listed(mirror) == []
+    assert trash.empty(mirror.trash) == []
+    assert worktree.add(mirror, place / "run", branch="leadsman/run", sha=main).head == main
+
+
+def test_commits_that_are_nowhere_else_are_pinned(mirror: Mirror, main: str, place: Path) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    on_branch = commit_in(tree, "a")
+    Folder(tree.path).git("checkout", "-q", "--detach", main)
+    detached = commit_in(tree, "b")
+    worktree.drop(mirror, tree.path, recover=RECOVER)
+    pinned = {ref: sha for ref, sha in refs_of(mirror).items() if ref.startswith(RECOVER)}
+    assert pinned == {RECOVER: detached, f"{RECOVER}-{on_branch[:12]}": on_branch}
+
+
+def test_commits_that_were_published_are_not_pinned(mirror: Mirror, main: str, place: Path, ada: Folder) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    head = commit_in(tree, "a")
+    worktree.drop(mirror, tree.path, recover=RECOVER, safe=["1" * 40, head])
+    assert RECOVER not in refs_of(mirror)
+
+
+def test_what_was_not_committed_is_kept_as_a_patch(mirror: Mirror, main: str, place: Path, tmp_path: Path) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    (tree.path / "README.md").write_text("one\n2\nthree\n")
+    (tree.path / "bin").write_bytes(bytes(range(256)))
+    worktree.drop(mirror, tree.path, recover=RECOVER, patch=tmp_path / "left.patch")
+    worktree.drop(mirror, tree.path, recover=RECOVER, patch=tmp_path / "left.patch")
+    again = worktree.checkout(mirror, place / "again", main)
+    Folder(again.path).git("apply", str(tmp_path / "left.patch"))
+    assert (again.path / "README.md").read_text() == "one\n2\nthree\n"
+    assert (again.path / "bin").read_bytes() == bytes(range(256))
+
+
+def test_nothing_uncommitted_gives_no_patch(mirror: Mirror, main: str, place: Path, tmp_path: Path) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    worktree.drop(mirror, tree.path, patch=tmp_path / "left.patch")
+    assert not (tmp_path / "left.patch").exists()
+
+
+@pytest.mark.parametrize("how", ["gone", "elsewhere", "folder", "link", "pipe"])
+def test_git_is_not_run_in_a_worktree_whose_marker_was_changed(
+    mirror: Mirror, place: Path, tmp_path: Path, ada: Folder, how: str
+) -> None:
+    main = ada.git("rev-parse", "HEAD")
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    head = commit_in(tree, "a")
+    marker = tree.path / ".git"
+    text = marker.read_text()
+    marker.unlink()
+    match how:
+        case "elsewhere":
+            marker.write_text(f"gitdir: {ada.path / '.git'}\n")
+        case "folder":
+            Folder(tree.path).git("init", "-q")
+        case "link":
+            (tmp_path / "marker").write_text(text)
+            marker.symlink_to(tmp_path / "marker")
+        case "pipe":
+            os.mkfifo(marker)
+    assert worktree.damaged(mirror, tree.path)
+    with pytest.raises(Damaged):
+        evidence.seal(mirror, tree.path, base=main, identity=BOT, message="x")
+    worktree.drop(mirror, tree.path, recover=RECOVER, patch=tmp_path / "left.patch")
+    assert not tree.path.exists()
+    assert refs_of(mirror)[RECOVER] == head
+    assert ada.git("rev-parse", "HEAD") == main
+
+
+def test_a_sweep_removes_what_nobody_keeps(mirror: Mirror, main: str, place: Path, tmp_path: Path) -> None:
+    kept = worktree.add(mirror, place / "kept", branch="leadsman/kept", sha=main)
+    nested = worktree.checkout(mirror, place / "checks" / "tip", main)
+    lost = worktree.add(mirror, place / "lost", branch="leadsman/lost", sha=main)
+    work = commit_in(lost, "a")
+    vanished = worktree.add(mirror, place / "vanished", branch="leadsman/vanished", sha=main)
+    trash.discard(vanished.path, mirror.trash)
+    (place / "stray").mkdir()
+    elsewhere = worktree.add(mirror, tmp_path / "elsewhere" / "run", branch="leadsman/elsewhere", sha=main)
+    gone = worktree.sweep(mirror, place, {kept.path, nested.path})
+    assert {place / "lost", place / "vanished", place / "stray"} == set(gone)
+    assert sorted(p.name for p in place.iterdir()) == ["checks", "kept"]
+    assert {kept.path, nested.path, elsewhere.path} == {Path(path) for path in listed(mirror)}
+    assert refs_of(mirror)["refs/leadsman/recover/lost"] == work
+    assert worktree.sweep(mirror, place, {kept.path, nested.path}) == []
+
+
+def test_a_registration_that_names_somebody_elses_folder_takes_nothing_with_it(
+    mirror: Mirror, main: str, place: Path, tmp_path: Path
+) -> None:
+    kept = worktree.add(mirror, place / "kept", branch="leadsman/kept", sha=main)
+    liar = worktree.add(mirror, place / "liar", branch="leadsman/liar", sha=main)
+    (tmp_path / "precious").mkdir()
+    for target in (tmp_path / "precious", kept.path, place / ".." / ".." / "precious"):
+        (liar.registration / "gitdir").write_text(f"{target}/.git\n")
+        worktree.sweep(mirror, place, {kept.path, liar.path})
+    assert (tmp_path / "precious").is_dir()
+    assert kept.head == main
+
+
+def test_eight_processes_add_worktrees_at_once(mirror: Mirror, main: str, place: Path, start: Start) -> None:
+    for turn in range(3):
+        actors = [
+            start("add", mirror, path=str(place / f"{turn}-{n}"), branch=f"leadsman/{turn}-{n}", sha=main)
+            for n in range(8)
+        ]
+        assert [main] * 8 == race(actors)
+    assert len(listed(mirror)) == 24
+
+
+def test_worktrees_come_and_go_while_others_fetch(mirror: Mirror, main: str, place: Path, start: Start) -> None:
+    actors = [
+        start("come_and_go", mirror, path=str(place / f"{n}"), branch=f"leadsman/{n}", sha=main, recover=RECOVER)
+        for n in range(8)
+    ]
+    assert [False] * 8 == race(actors)
+    assert listed(mirror) == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("word", ["worktree", "reset"])
+def test_one_that_was_killed_half_way_is_made_whole(
+    mirror: Mirror, place: Path, start: Start, word: str, when: str
+) -> None:
+    main = mirror.git.run("rev-parse", "refs/remotes/origin/main").text
+    stop = Stop(mirror.path.with_name("stop"), word, when)
+    kill_at(start("add", mirror, stop=stop, path=str(place / "run"), branch="leadsman/run", sha=main), stop)
+    for registration in mirror.path.glob("worktrees/*"):
+        (registration / "index.lock").write_text("half an index")
+        (registration / "locked").write_text("initializing")
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    assert Folder(tree.path).git("status", "--porcelain") == ""
+    assert listed(mirror) == [str(tree.path)]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("word", ["rev-list", RECOVER, "-d"])
+def test_a_giving_back_that_was_killed_is_finished(
+    mirror: Mirror, place: Path, start: Start, word: str, when: str
+) -> None:
+    main = mirror.git.run("rev-parse", "refs/remotes/origin/main").text
+    stop = Stop(mirror.path.with_name("stop"), word, when)
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    head = commit_in(tree, "a")
+    kill_at(start("drop", mirror, stop=stop, path=str(tree.path), recover=RECOVER), stop)
+    worktree.drop(mirror, tree.path, recover=RECOVER)
+    assert refs_of(mirror) == {RECOVER: head, "refs/remotes/origin/main": main}
+    assert not tree.path.exists()
+    assert listed(mirror) == []
+
+
+def test_a_git_that_outlives_its_bot_does_not_disturb_the_next(
+    mirror: Mirror, main: str, place: Path, start: Start
+) -> None:
+    stop = Stop(mirror.path.with_name("stop"), "reset", "before")
+    spec = {"path": str(place / "run"), "branch": "leadsman/run", "sha": main}
+    actor, successor = start("add", mirror, stop=stop, **spec), start("add", mirror, **spec)
+    assert [actor.says(), successor.says()] == ["ready", "ready"]
+    actor.go()
+    assert stop.reached(actor)
+    actor.kill()
+    successor.go()
+    assert successor.process.stdout is not None
+    ready, _, _ = select.select([successor.process.stdout], [], [], 1.0)
+    assert not ready, "it did not wait for the git that is about to write there"
+    stop.go_on()
+    assert successor.says() == main
+    assert Folder(place / "run").git("status", "--porcelain") == ""
+
+
+def test_a_commit_that_is_not_here_is_no_worktree(mirror: Mirror, place: Path) -> None:
+    with pytest.raises(GitError):
+        worktree.add(mirror, place / "run", branch="leadsman/run", sha="1" * 40)
+    assert listed(mirror) == []
