@@ -1,0 +1,80 @@
+"""A server that kills itself at a named point of the road: `python -m tests.stories.mortal HOME CONFIG POINT`.
+
+POINT is `STEP:begins` or `STEP:ended` for a step of `bot.road`, or one of `remembered` (a delivery is on disk, nothing
+was decided), `decided` (carried out, the delivery is not done yet), `posted` (a comment is out, and not written down),
+`started` (the supervisor runs, nothing was written down). It is the real server with its own parts.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from bot import road
+from bot.ages import Step
+from bot.cli import serve
+from bot.cli.server import Serving
+from bot.wiring import Bot
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def mortal(point: str) -> road.Observer | None:
+    """Tells the timeline as ever, and dies at the point."""
+    step, _, when = point.partition(":")
+
+    def observe(run_id: str, seen: Step, *, ended: bool) -> None:
+        if step == seen and (when == "ended") == ended:
+            die()
+
+    return observe if when else None
+
+
+def arm(serving: Serving, point: str) -> None:
+    """The points that are no steps."""
+    bot: Bot = serving.bot
+    if point == "remembered":
+        bot._work_lane = lambda _lane: die()  # type: ignore[method-assign]
+        bot.dispatcher._work = {**bot.dispatcher._work, "lane": lambda _lane: die()}
+    if point == "decided":
+        bot.inbox.done = lambda _number: die()  # type: ignore[method-assign]
+    if point == "posted":
+        for forge in bot.forges.values():
+            _die_after(forge, "post")
+    if point == "started":
+        _die_after(road, "start")
+
+
+def _die_after(where: Any, name: str) -> None:
+    real = getattr(where, name)
+
+    def last(*args: Any, **kwargs: Any) -> Any:
+        real(*args, **kwargs)
+        die()
+
+    setattr(where, name, last)
+
+
+def main() -> int:
+    home, config, point = sys.argv[1:]
+
+    class Mortal(Serving):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs, observe=mortal(point))
+            arm(self, point)
+
+    serve.Serving = Mortal  # type: ignore[misc]
+    sys.argv = ["leadsman", "--home", home, "--config", config, "serve"]
+    from bot.cli import main as leadsman
+
+    return leadsman()
+
+
+if __name__ == "__main__":
+    Path("/proc/self/comm").write_text("leadsman")
+    sys.exit(main())
