@@ -1,4 +1,7 @@
-"""What the README shows works: its configuration is taken, its commands exist, its files are there."""
+"""What the README shows works: its configuration is taken, its commands exist, its files are there.
+
+A TOML example is the server's file, unless its first line says `# .leadsman.toml`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.commands import COMMANDS
-from bot.config import load
+from bot.config import load, repository_file
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -33,6 +36,10 @@ def test_there_is_a_configuration_to_begin_with() -> None:
 @pytest.mark.parametrize("text", examples("toml"))
 def test_every_configuration_it_shows_is_taken(text: str, tmp_path: Path) -> None:
     file = tmp_path / "leadsman.toml"
+    if text.startswith("# .leadsman.toml"):
+        file.touch()
+        assert () == repository_file(text.encode(), "README.md", load(file, {}, home=tmp_path)).warnings
+        return
     file.write_text(text)
     file.chmod(0o600)
     assert load(file, {}, home=tmp_path).projects

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -46,6 +47,8 @@ def test_every_command_of_the_table_is_there_and_tells_how_it_is_used(name: str,
     code, out, _ = leadsman(name, "--help", cwd=tmp_path)
     assert 0 == code
     assert f"leadsman {name}" in out
+    shown = re.findall(r"leadsman (?:--(?:home|config) \S+ |-v )*([a-z]+)\b", out)
+    assert set() == set(shown) - set(COMMANDS)
 
 
 def test_no_command_is_refused_with_2_and_the_list(tmp_path: Path) -> None:
