@@ -6,6 +6,7 @@ that only what starts quickly; what a wait needs is imported by the wait.
 
 from __future__ import annotations
 
+import _thread  # importing threading would take longer than most waits, and nothing of it is needed
 import errno
 import fcntl
 import os
@@ -247,12 +248,9 @@ class Pool:
         descriptor = _open(f"{self.path}/turnstile.lock")
         if _locked(descriptor, fcntl.LOCK_EX):
             return descriptor
-        import ctypes  # noqa: F401  # what _Bell needs: better now than while others wait for us
-        import threading
-
         # The lock is awaited by a thread: interrupting it for a notice would send us to the end of the line.
         trouble: list[OSError] = []
-        through = threading.Lock()
+        through = _thread.allocate_lock()
         through.acquire()
 
         def stand_in_line() -> None:
@@ -263,9 +261,11 @@ class Pool:
             through.release()
 
         try:
-            threading.Thread(target=stand_in_line, daemon=True).start()
+            _thread.start_new_thread(stand_in_line, ())
         except RuntimeError as problem:
             raise PoolUnusable(f"no thread could be started to wait with: {problem}") from problem
+        import ctypes  # noqa: F401  # what _Bell needs: better now than while others wait for us
+
         while not through.acquire(timeout=wait.until_notice()):
             wait.notice("another request is first in line")
         if trouble:
@@ -358,10 +358,7 @@ class _Bell:
 
     def __exit__(self, *_: object) -> None:
         if self._descriptor is not None:
-            # The kernel takes some 8 ms to take a bell down: not while others stand in line behind us. And `threading`
-            # takes 0.1 ms until its thread is known to run, which nobody here wants to know.
-            import _thread
-
+            # The kernel takes some 8 ms to take a bell down: not while others stand in line behind us.
             try:
                 _thread.start_new_thread(os.close, (self._descriptor,))
             except RuntimeError:

@@ -22,9 +22,9 @@ def main() -> None:
         passes = pool.take(int(count), label, tell=lambda text: print(text, file=sys.stderr, flush=True))
         files = [Path(f"/proc/self/fd/{descriptor}").readlink() for descriptor in passes.descriptors]
         slots = ",".join(file.stem.removeprefix("slot-") for file in files)
-        print("got", time.monotonic(), slots, passes.waited, flush=True)
+        print("got", time.monotonic(), slots, flush=True)
         time.sleep(float(hold))
-        print("gave", time.monotonic(), slots, passes.waited, flush=True)
+        print("gave", time.monotonic(), slots, flush=True)
         passes.release()
 
 
