@@ -52,7 +52,7 @@ def reading(path: Path) -> Status:
         return {"run_id": run.run_id, "state": "running", "supervisor": "unknown", "error": status.why}
     if status.get("state") == "created" and run.cancel.exists():
         return _write_off(run)
-    if status.get("state") != "running" or is_locked(run.alive_lock):
+    if status.get("state") != "running" or _is_supervised(run, status):
         return status
     status = read_json(run.status) or status  # its last word came before the lock was free
     if status.get("state") != "running":
@@ -60,6 +60,13 @@ def reading(path: Path) -> Status:
     if remains(path):
         return {**status, "supervisor": "gone"}
     return _write_off(run)
+
+
+def _is_supervised(run: RunDir, status: Status) -> bool:
+    """Whether the lock is held, and not for a moment by another reader, who is about to write the run off."""
+    supervisor = processes.look(status.get("supervisor_pid") or 0)
+    there = supervisor is not None and not supervisor.zombie and supervisor.started == status.get("supervisor_started")
+    return there and is_locked(run.alive_lock)
 
 
 def _write_off(run: RunDir) -> Status:
@@ -193,15 +200,16 @@ def pidfd_of_supervisor(path: Path) -> int | None:
 
 
 def settled(path: Path, seconds: float) -> Status:
-    """Waits for the run's end, that long at most; the last reading, over or not."""
+    """Waits for the run's end, that long at most, and for its lock to be free then; the last reading, over or not."""
     until = time.monotonic() + seconds
     while True:
         status = reading(path)
         left = until - time.monotonic()
-        if is_over(status) or left <= 0:
-            return status
-        if (handle := pidfd_of_supervisor(path)) is not None:
+        handle = pidfd_of_supervisor(path) if left > 0 else None
+        if handle is not None:
             _wait([handle], left)
+        elif is_over(status) or left <= 0:
+            return status
         elif status.get("supervisor") == "gone":
             _wait(_open(remains(path)), left)
         else:

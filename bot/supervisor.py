@@ -65,8 +65,8 @@ class Supervisor:
         self.exit: int | None = None
         self.term_came = False
         self.unsaved = False
-        self.control = self._make_control()
         self.wakes = self._hear_signals()
+        self.reaped = 0
         self.status = first_status(spec)
 
     def path(self, name: str) -> str:
@@ -104,12 +104,17 @@ class Supervisor:
         return error
 
     def _run_command(self) -> str | None:
+        spec = self.spec
+        if spec.get("time_limit") is not None:
+            deadline = int(time.time() + spec["time_limit"])
+            spec = {**spec, "env": {**spec["env"], "LEADSMAN_DEADLINE": str(deadline)}}
         try:
+            self.control = self._make_control()
             os.close(os.open(self.path("status.log"), os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600))
             self.listener.skip()
-            command = Command(self.spec, self.path("worker.log"))
+            command = Command(spec, self.path("worker.log"))
         except OSError as problem:
-            return f"The command can't be started: {problem}."
+            return f"The command was not started, since the run can't be prepared: {problem}."
         self.status |= {"state": "running", "pid": command.pid, "pid_started": start_of(command.pid)}
         try:
             self.save()
@@ -132,8 +137,8 @@ class Supervisor:
             record |= {"found": True, "status": "waiting"}
         try:
             write_json(self.path("waiting.json"), record)
-        except OSError as problem:
-            print(f"leadsman: {problem}", file=sys.stderr, flush=True)
+        except OSError:
+            pass  # it goes on to say `starting`; who called is told how it is, and sees to it
 
     # ── while it runs ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -153,7 +158,7 @@ class Supervisor:
         self._listen()
         if self.unsaved:
             self._try_to_save()
-        if self.exit is not None and (childless or self._let_go() or not self._alive()):
+        if self.exit is not None and (childless or self._let_go() or self._nothing_left()):
             return True
         if self.exit is None and self.stop_reason is None:
             self.stop_reason = self._reason_to_stop()
@@ -174,6 +179,7 @@ class Supervisor:
                 return True
             if pid == 0:
                 return False
+            self.reaped += 1
             if pid == self.status["pid"] and self.exit is None:
                 self.exit = ended
                 self.status["seconds"] = round(time.monotonic() - self.began, 3)
@@ -234,6 +240,14 @@ class Supervisor:
         others = {process.pid for process in ours if processes.supervises(process.pid)}
         ours = processes.below([os.getpid()], everyone, barring=others) if others else ours
         return [process for process in ours if not process.zombie]
+
+    def _nothing_left(self) -> bool:
+        """Whether all the children we have are other runs. A look at /proc takes time, in which a process can fork and
+        end, so that neither it nor its child is seen; but then it has become our child, and died as one."""
+        if self._alive():
+            return False
+        before = self.reaped
+        return self._reap() or self.reaped == before
 
     def _signal(self, *numbers: int) -> None:
         for process in self._alive():
@@ -331,9 +345,10 @@ def main(argv: list[str]) -> int:
     detach(lock)
     try:
         supervise(folder)
-    except Exception:  # the border: what goes wrong here must leave neither an orphan nor a lie
+    except Exception as problem:  # the border: what goes wrong here leaves no orphan, and the free lock says `lost`
         for process in processes.below([os.getpid()], processes.everyone()):
             processes.send(process, signal.SIGKILL)
+        tell(f"The run's supervisor failed: {problem!r}.")
         raise
     return 0
 
@@ -383,6 +398,4 @@ def tell(text: str) -> None:
 
 
 if __name__ == "__main__":
-    code = main(sys.argv)
-    sys.stderr.flush()
-    os._exit(code)  # all is written: taking an interpreter apart would keep those waiting who wait for our end
+    os._exit(main(sys.argv))  # all is written: to take an interpreter apart would keep waiting who waits for our end

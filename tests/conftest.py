@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -35,8 +36,15 @@ TOOLS = {
     "flock": Tool(_on_path("flock", "bash", "shuf"), "apt-get install util-linux bash coreutils"),
     "make": Tool(_on_path("make"), "apt-get install make"),
     "perl": Tool(_on_path("perl"), "apt-get install perl"),
+    "mount": Tool(lambda: os.geteuid() == 0 and bool(shutil.which("mount")), "run the tests as root, to mount a tmpfs"),
     "zsh": Tool(_on_path("zsh"), "apt-get install zsh"),
     "fish": Tool(_on_path("fish"), "apt-get install fish"),
+    "namespaces": Tool(
+        lambda: (
+            subprocess.call(["unshare", "--user", "--map-root-user", "--mount", "true"], stderr=subprocess.DEVNULL) == 0
+        ),
+        "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
     "bubblewrap": Tool(_on_path("bwrap"), "apt-get install bubblewrap"),
 }
 """What `@pytest.mark.needs(...)` may name."""

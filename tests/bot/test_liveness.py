@@ -1,0 +1,312 @@
+"""Whether a run is alive, and its end, when nobody can be asked any more."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from bot import liveness, processes
+from bot.liveness import LOST, cancel_asked, end, pidfd_of_supervisor, reading, remains, request_cancel, settled
+from bot.rundir import RunDir, is_locked, read_json, take_lock, write_json
+from tests.bot.harbour import PYTHON, WAIT, Fifo, Harbour, alive, await_end, command, kill, supervisor
+
+
+def changed(run: RunDir, **fields: Any) -> None:
+    """Rewrites fields of a status, as another time or host would have them."""
+    write_json(run.status, {**(read_json(run.status) or {}), **fields})
+
+
+def innocent() -> subprocess.Popen[bytes]:
+    """A process that has nothing to do with any run, in a session of its own."""
+    return subprocess.Popen(["sleep", "1000"], start_new_session=True)
+
+
+def test_a_supervisor_that_was_killed_leaves_its_run_going_and_a_reader_says_so(harbour: Harbour) -> None:
+    run = harbour.start("sleep", "1000")
+    pid = command(run)
+    kill(supervisor(run))
+    status = reading(run.path)
+    assert ("running", "gone") == (status["state"], status["supervisor"])
+    assert read_json(run.status) == {**status, "supervisor": "alive"}, "what is so is only said"
+    assert alive(pid)
+    assert [pid] == [process.pid for process in remains(run.path)]
+
+
+def test_a_run_of_which_nothing_is_alive_is_lost(harbour: Harbour) -> None:
+    run = harbour.start("sleep", "1000")
+    pid = command(run)
+    kill(supervisor(run))
+    kill(pid)
+    status = reading(run.path)
+    assert ("lost", LOST) == (status["state"], status["error"])
+    assert status == read_json(run.status)
+    assert status["finished"]
+    assert status == reading(run.path)
+
+
+def test_the_end_of_what_is_left_makes_a_run_lost(harbour: Harbour) -> None:
+    said = Fifo(harbour.folder / "said")
+    run = harbour.start("sh", "-c", "setsid env -i sleep 1000 & echo $! >said; exec sleep 1000")
+    child = int(said.line())
+    pid = command(run)
+    kill(supervisor(run))
+    assert end(run.path)["state"] == "lost"
+    assert not alive(pid)
+    assert not alive(child)
+
+
+def test_what_ignores_sigterm_is_killed(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(liveness, "KILL_GRACE", 0.3)
+    said = Fifo(harbour.folder / "said")
+    run = harbour.start("sh", "-c", "trap '' TERM; echo >said; while :; do sleep 1000; done")
+    said.line()
+    pid = command(run)
+    kill(supervisor(run))
+    end(run.path)
+    assert not alive(pid)
+
+
+@pytest.mark.parametrize("kept", ["session", "environment", "parent"])
+def test_what_is_left_is_found(harbour: Harbour, kept: str) -> None:
+    scripts = {
+        "session": "env -i sleep 1000 & echo $! >said",
+        "environment": "setsid sh -c 'echo $$ >said; exec sleep 1000' &",
+        "parent": "setsid sh -c 'env -i sleep 1000 & echo $! >said; wait' &",
+    }
+    said = Fifo(harbour.folder / "said")
+    run = harbour.start("sh", "-c", f"{scripts[kept]}\nexec sleep 1000")
+    left = int(said.line())
+    if kept == "environment":
+        left = int(left)
+    pid = command(run)
+    kill(supervisor(run))
+    kill(pid)
+    assert left in [process.pid for process in remains(run.path)]
+    assert reading(run.path)["state"] == "running"
+    end(run.path)
+    assert not alive(left)
+
+
+def test_after_a_reboot_a_run_is_lost_whatever_has_its_pids_now(harbour: Harbour) -> None:
+    run = harbour.make("true")
+    stranger = innocent()
+    try:
+        process = processes.look(stranger.pid)
+        assert process
+        changed(
+            run,
+            state="running",
+            boot_id="00000000-0000-0000-0000-000000000000",
+            pid=stranger.pid,
+            pid_started=process.started,
+            supervisor_pid=stranger.pid,
+            supervisor_started=process.started,
+        )
+        assert remains(run.path) == []
+        assert pidfd_of_supervisor(run.path) is None
+        assert end(run.path)["state"] == "lost"
+        assert alive(stranger.pid)
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_a_stranger_with_a_used_pid_is_never_signalled(harbour: Harbour) -> None:
+    run = harbour.make("true")
+    stranger = innocent()
+    try:
+        process = processes.look(stranger.pid)
+        assert process
+        numbers = {"pid": stranger.pid, "pid_started": process.started - 1, "supervisor_pid": stranger.pid}
+        changed(run, state="running", boot_id=processes.boot_id(), supervisor_started=process.started - 1, **numbers)
+        assert remains(run.path) == []
+        assert pidfd_of_supervisor(run.path) is None
+        assert end(run.path)["state"] == "lost"
+        assert not processes.send(processes.Process(stranger.pid, _stat(process.started - 1)), signal.SIGKILL)
+        assert alive(stranger.pid)
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def _stat(started: int) -> bytes:
+    return b"1 (x) S 1 1 1 " + b"0 " * 15 + str(started).encode()
+
+
+def test_whoever_asks_is_not_taken_for_a_remnant(harbour: Harbour) -> None:
+    run = harbour.make("true")
+    changed(run, state="running", boot_id="another")
+    code = "import sys; from pathlib import Path; from bot.liveness import end; print(end(Path(sys.argv[1]))['state'])"
+    environ = {**os.environ, "LEADSMAN_RUN_ID": run.path.name}
+    asked = subprocess.run(
+        ["sh", "-c", '"$@"; echo after', "sh", PYTHON, "-c", code, run.path],
+        env=environ,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert asked.stdout.split() == [b"lost", b"after"]
+
+
+def test_a_run_next_door_is_untouched(harbour: Harbour) -> None:
+    here, there = harbour.start("sleep", "1000"), harbour.start("sleep", "1000")
+    kill(supervisor(here))
+    assert end(here.path)["state"] == "lost"
+    assert reading(there.path)["state"] == "running"
+    assert alive(command(there))
+
+
+def test_a_status_that_can_not_be_read_counts_as_alive(harbour: Harbour) -> None:
+    run = harbour.start("true")
+    harbour.ended(run)
+    run.status.write_text('{"state": "do')
+    status = reading(run.path)
+    assert status["state"] == "running"
+    assert "status.json" in status["error"]
+    assert run.status.read_text() == '{"state": "do'
+
+
+def test_a_run_that_never_started_is_as_it_was(harbour: Harbour) -> None:
+    run = harbour.make("true")
+    assert reading(run.path)["state"] == "created"
+    assert reading(harbour.folder / "nowhere")["state"] == "created"
+
+
+def test_a_run_that_never_started_can_be_cancelled(harbour: Harbour) -> None:
+    run = harbour.make("true")
+    assert not request_cancel(run.path, "a test")
+    assert end(run.path)["state"] == "cancelled"
+    _, started = run, harbour.started("true")[1]
+    assert started.error is None
+
+
+def test_a_cancelled_run_says_who_cancelled_it_and_why(harbour: Harbour) -> None:
+    run = harbour.start("sleep", "1000")
+    assert cancel_asked(run.path) is None
+    assert request_cancel(run.path, "alice", reason="superseded")
+    assert request_cancel(run.path, "bob")
+    status = harbour.ended(run)
+    assert ("cancelled", "superseded", "alice") == tuple(status[n] for n in ("state", "stop_reason", "cancelled_by"))
+    assert cancel_asked(run.path) == "alice"
+
+
+def test_a_run_that_was_cancelled_before_its_command_ran_never_runs_it(harbour: Harbour) -> None:
+    run = harbour.make("touch", "ran")
+    write_json(run.cancel, {"by": "alice"})
+    from bot.launchers import start
+
+    started = start(run.path, "setsid")
+    assert started.error
+    assert harbour.ended(run)["state"] == "cancelled"
+    assert not (harbour.folder / "ran").exists()
+
+
+@pytest.mark.parametrize("instead", ["nothing", "file", "link"])
+def test_a_control_that_the_run_took_away_does_not_save_it(harbour: Harbour, instead: str) -> None:
+    run = harbour.start("sleep", "1000")
+    run.control.unlink()
+    if instead == "file":
+        run.control.write_text("mine")
+    if instead == "link":
+        run.control.symlink_to(harbour.folder / "elsewhere")
+    assert request_cancel(run.path, "a test")
+    assert harbour.ended(run)["state"] == "cancelled"
+    assert not (harbour.folder / "elsewhere").exists()
+
+
+def test_sigterm_to_the_supervisor_cancels(harbour: Harbour) -> None:
+    run = harbour.start("sleep", "1000")
+    os.kill(supervisor(run), signal.SIGTERM)
+    status = harbour.ended(run)
+    assert ("cancelled", "a signal") == (status["state"], status["cancelled_by"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE])
+def test_what_a_terminal_sends_ends_no_run(harbour: Harbour, number: int) -> None:
+    run = harbour.start("sh", "-c", "read line <go; exit 5")
+    os.mkfifo(harbour.folder / "go")
+    run = harbour.start("sh", "-c", "read line <go; exit 5")
+    os.kill(supervisor(run), number)
+    (harbour.folder / "go").write_text("go\n")
+    assert harbour.ended(run)["exit_code"] == 5
+
+
+def test_a_supervisor_that_hangs_is_ended_with_its_run(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(liveness, "BOUND", 0.3)
+    run = harbour.start("sleep", "1000", kill_grace=0.1)
+    pid = command(run)
+    os.kill(supervisor(run), signal.SIGSTOP)
+    monkeypatch.setattr(liveness, "KILL_GRACE", 5.0)
+    assert end(run.path)["state"] == "cancelled"
+    assert not alive(pid)
+
+
+def test_the_end_of_a_supervisor_is_heard_from_the_kernel(harbour: Harbour) -> None:
+    run = harbour.start("sleep", "1000")
+    handle = pidfd_of_supervisor(run.path)
+    assert handle is not None
+    try:
+        assert not select.select([handle], [], [], 0)[0]
+        kill(command(run))
+        assert select.select([handle], [], [], WAIT)[0]
+        assert read_json(run.status) == reading(run.path)
+        assert reading(run.path)["state"] == "failed"
+    finally:
+        os.close(handle)
+    assert pidfd_of_supervisor(run.path) is None
+
+
+def test_a_wait_has_an_end_of_its_own(harbour: Harbour) -> None:
+    run = harbour.start("sleep", "1000")
+    assert settled(run.path, 0.05)["state"] == "running"
+
+
+def test_readers_at_once_lose_a_run_once(harbour: Harbour) -> None:
+    run = harbour.start("sleep", "1000")
+    pid = command(run)
+    kill(supervisor(run))
+    kill(pid)
+    code = "import sys; from pathlib import Path; from bot.liveness import reading\n"
+    code += "for _ in range(20): assert reading(Path(sys.argv[1]))['state'] == 'lost'"
+    readers = [subprocess.Popen([sys.executable, "-c", code, run.path]) for _ in range(4)]
+    assert [0] * 4 == [reader.wait() for reader in readers]
+    assert not is_locked(run.alive_lock)
+
+
+def test_a_run_that_is_started_again_meanwhile_is_not_written_off(harbour: Harbour) -> None:
+    run = harbour.make("true")
+    changed(run, state="running", boot_id="another")
+    lock = take_lock(run.alive_lock)
+    assert lock is not None
+    assert reading(run.path)["state"] == "running"
+    os.close(lock)
+    assert reading(run.path)["state"] == "lost"
+
+
+def test_a_process_that_ends_while_it_is_looked_at_is_no_trouble() -> None:
+    child = subprocess.Popen(["true"])
+    process = processes.look(child.pid)
+    assert process
+    child.wait()
+    await_end(child.pid)
+    assert processes.look(child.pid) is None
+    assert not processes.send(process, signal.SIGKILL)
+    assert processes.argv_of(child.pid) == []
+
+
+def test_a_process_whose_name_is_hostile_is_read_right(harbour: Harbour) -> None:
+    name = harbour.folder / "a) R 1 2 3 ("
+    name.symlink_to("/bin/sleep")
+    child = subprocess.Popen([name, "1000"])
+    try:
+        process = processes.look(child.pid)
+        assert process
+        assert (os.getpid(), os.getsid(0)) == (process.parent, process.session)
+    finally:
+        child.kill()
+        child.wait()
