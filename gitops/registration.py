@@ -80,6 +80,15 @@ class Worktree:
         temporary.write_text(branch)
         temporary.replace(self.registration / _READY)
 
+    def reopen(self) -> None:
+        """Take that back."""
+        (self.registration / _READY).unlink()
+
+    def link(self) -> None:
+        """Let folder and registration name each other."""
+        (self.registration / "gitdir").write_bytes(bytes(self.path / ".git") + b"\n")
+        (self.path / ".git").write_bytes(self.marker)
+
     @property
     def head(self) -> str | None:
         """The commit it stands at; None where that can't be read, or there is none yet."""

@@ -23,9 +23,11 @@ class Taken(Exception):
     """The folder is a complete worktree that holds something else; it is left alone."""
 
 
-def add(mirror: Mirror, path: Path, *, branch: str, sha: str) -> Worktree:
+def add(mirror: Mirror, path: Path, *, branch: str, sha: str, spare: Path | None = None) -> Worktree:
     """A fresh worktree at `path` (absolute), on the new branch `branch` that begins at the commit `sha`.
 
+    `spare` is a `checkout` of the same mirror that nobody has ever worked in: if it still is there it becomes this
+    worktree, and only what differs is written.
     Can be repeated after a kill at any point: what is half-made is made anew, a complete one is given as it is.
     `Taken` where `path` is complete but on another branch, or its commits don't descend from `sha`.
     """
@@ -37,7 +39,8 @@ def add(mirror: Mirror, path: Path, *, branch: str, sha: str) -> Worktree:
         return tree
     with mirror.locked() as git:
         _pin(git, _tip(git, f"refs/heads/{branch}"), f"{RECOVER}/{branch}", safe=(sha,))
-        _register(git, tree, sha, "--no-track", "-B", branch)
+        if spare is None or not _move(git, Worktree(mirror, spare), tree, f"refs/heads/{branch}", sha):
+            _register(git, tree, sha, "--no-track", "-B", branch)
     return _fill(tree, sha, branch)
 
 
@@ -132,14 +135,36 @@ def _register(git: Git, tree: Worktree, sha: str, *how: str) -> None:
     if not is_sha(sha):
         raise ValueError(f"{sha!r} is not a full commit id.")
     made = tree.registration.with_name(tree.path.name)
-    tree.settle()
-    for left in (tree.path, tree.registration, made):
-        trash.discard(left, tree.mirror.trash)
-    tree.path.parent.mkdir(parents=True, exist_ok=True)
+    trash.discard(made, tree.mirror.trash)
+    _clear(tree)
     git.run("worktree", "add", "--quiet", "--no-checkout", *how, "--", str(tree.path), sha)
     made.rename(tree.registration)
-    (tree.registration / "gitdir").write_bytes(bytes(tree.path / ".git") + b"\n")
-    (tree.path / ".git").write_bytes(tree.marker)
+    tree.link()
+
+
+def _move(git: Git, spare: Worktree, tree: Worktree, ref: str, sha: str) -> bool:
+    """Make the complete checkout `spare` the worktree `tree` that stands at `ref`, under the lock; False if it isn't
+    one any more. It is complete again only once `sha` is checked out: what is killed before is made anew."""
+    if spare.branch != "" or spare.damaged:
+        return False
+    spare.settle()
+    spare.reopen()
+    _clear(tree)
+    spare.path.rename(tree.path)
+    spare.registration.rename(tree.registration)
+    tree.link()
+    git.run("update-ref", "--no-deref", ref, sha)
+    with tree.held() as inside:
+        inside.run("symbolic-ref", "HEAD", ref)
+    return True
+
+
+def _clear(tree: Worktree) -> None:
+    """Make room for `tree`."""
+    tree.settle()
+    for left in (tree.path, tree.registration):
+        trash.discard(left, tree.mirror.trash)
+    tree.path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _fill(tree: Worktree, sha: str, branch: str) -> Worktree:

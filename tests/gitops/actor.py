@@ -17,7 +17,8 @@ BOT = Identity("Leadsman", "leadsman@bot.example")
 
 
 def add(mirror: Mirror, spec: dict[str, Any]) -> object:
-    tree = worktree.add(mirror, Path(spec["path"]), branch=spec["branch"], sha=spec["sha"])
+    spare = Path(spec["spare"]) if "spare" in spec else None
+    tree = worktree.add(mirror, Path(spec["path"]), branch=spec["branch"], sha=spec["sha"], spare=spare)
     return tree.head
 
 

@@ -126,9 +126,10 @@ class Stop:
     def reached(self, actor: Actor) -> int | None:
         """Wait until it halts; its process id, which leads its session. None if the actor was through before."""
         assert actor.process.stdout is not None
+        says = actor.process.stdout.fileno()
         descriptor = os.open(self.folder / "reached", os.O_RDWR)
         try:
-            ready, _, _ = select.select([descriptor, actor.process.stdout], [], [], 60)
+            ready, _, _ = select.select([descriptor, says], [], [], 60)
             return int(os.read(descriptor, 32)) if descriptor in ready else None
         finally:
             os.close(descriptor)

@@ -235,6 +235,58 @@ def test_a_registration_that_names_somebody_elses_folder_takes_nothing_with_it(
     assert kept.head == main
 
 
+def test_a_spare_becomes_the_worktree(mirror: Mirror, ada: Folder, main: str, place: Path) -> None:
+    spare = worktree.checkout(mirror, place / "spares" / "1", main)
+    untouched = (spare.path / "README.md").stat()
+    later = ada.commit({"src/app.py": "later\n", "x": "1"})
+    ada.push("HEAD:main")
+    mirror.refresh()
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=later, spare=spare.path)
+    folder = Folder(tree.path)
+    assert folder.git("symbolic-ref", "HEAD") == "refs/heads/leadsman/run"
+    assert folder.git("rev-parse", "HEAD") == later
+    assert folder.git("status", "--porcelain") == ""
+    assert (tree.path / "src" / "app.py").read_text() == "later\n"
+    assert (tree.path / "README.md").stat().st_ino == untouched.st_ino, "what is the same is not written again"
+    assert listed(mirror) == [str(tree.path)]
+    assert not spare.path.exists()
+    assert worktree.add(mirror, tree.path, branch="leadsman/run", sha=later, spare=spare.path).head == later
+
+
+def test_without_a_spare_that_can_be_had_a_fresh_one_is_made(mirror: Mirror, main: str, place: Path) -> None:
+    used = worktree.add(mirror, place / "used", branch="leadsman/used", sha=main)
+    (used.path / "secret").write_text("of another run")
+    for number, spare in enumerate((place / "none", used.path)):
+        tree = worktree.add(mirror, place / f"run{number}", branch=f"leadsman/run{number}", sha=main, spare=spare)
+        assert sorted(path.name for path in tree.path.iterdir()) == [".git", "README.md", "src"]
+    assert (used.path / "secret").exists()
+
+
+def test_one_spare_is_had_by_one_of_many(mirror: Mirror, main: str, place: Path, start: Start) -> None:
+    spare = worktree.checkout(mirror, place / "spare", main)
+    actors = [
+        start("add", mirror, path=str(place / f"{n}"), branch=f"leadsman/{n}", sha=main, spare=str(spare.path))
+        for n in range(4)
+    ]
+    assert [main] * 4 == race(actors)
+    assert [str(place / f"{n}") for n in range(4)] == sorted(listed(mirror))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("word", ["update-ref", "symbolic-ref", "reset"])
+def test_a_move_of_a_spare_that_was_killed_leaves_a_whole_worktree(
+    mirror: Mirror, place: Path, start: Start, word: str, when: str
+) -> None:
+    main = mirror.git.run("rev-parse", "refs/remotes/origin/main").text
+    spare = worktree.checkout(mirror, place / "spare", main)
+    stop = Stop(mirror.path.with_name("stop"), word, when)
+    spec = {"path": str(place / "run"), "branch": "leadsman/run", "sha": main, "spare": str(spare.path)}
+    kill_at(start("add", mirror, stop=stop, **spec), stop)
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main, spare=spare.path)
+    assert Folder(tree.path).git("status", "--porcelain", "--branch") == "## leadsman/run"
+    assert listed(mirror) == [str(tree.path)]
+
+
 def test_eight_processes_add_worktrees_at_once(mirror: Mirror, main: str, place: Path, start: Start) -> None:
     for turn in range(3):
         actors = [
