@@ -198,8 +198,8 @@ def _note_line_start(state: StateInline, silent: bool) -> bool:
 
 
 class _OuterText(ParserInline):
-    """Looks at a paragraph's own text only. The parser calls this for an image's, and then for the images inside it,
-    and so on: time squared and Python's recursion limit, for text that can't hold a command."""
+    """Looks at a paragraph's own text only. The parser calls this for the text of an image, whose line ends would be
+    noted as if they were the paragraph's; and no command can stand in there."""
 
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:  # noqa: ARG002
         return tokens

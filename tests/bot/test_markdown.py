@@ -80,3 +80,12 @@ def test_nobody_is_mentioned_and_nothing_is_referred_to(text: str) -> None:
 )
 def test_a_block_shows_what_is_hidden_and_drops_colours(expected: str, text: str) -> None:
     assert expected == "\n".join(block(text).split("\n")[1:-1])
+
+
+@pytest.mark.parametrize(
+    ("expected", "markdown"),
+    [("a\\|b", "a|b"), ("a\\|b", "a\\|b"), ("a\\\\\\|b", "a\\\\|b"), ("\\|\\|", "||"), ("`\\|`", "`|`")],
+)
+def test_a_bar_in_a_cell_has_an_odd_number_of_backslashes(expected: str, markdown: str) -> None:
+    """GitHub pairs them from the left: behind an even number the bar would end the cell."""
+    assert expected == cell(markdown)

@@ -10,6 +10,7 @@ import pytest
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.model import Command, Commented, Ignored, IssueRef, Permission, Repo, RunId
 from bot.tasks import Task
+from handlers import permission
 from handlers.commands import COMMANDS
 from handlers.decision import Approve, Decision, Hold, Start, Stop, Unhold
 from handlers.grammar import Words, commands_in
@@ -276,6 +277,14 @@ def test_a_login_that_was_taken_over_is_not_who_asked(room: Room) -> None:
         ),
     )
     assert room.says("rea", "/cancel").startswith("`/cancel` needs **write** permission")
+
+
+def test_having_asked_for_a_run_gives_no_right_that_the_command_does_not_give(room: Room) -> None:
+    room.says("will", "/run fix")
+    (run,) = room.rows
+    for command in COMMANDS.values():
+        allowed = permission.check(command, Permission.NONE, actor("will"), run) is None
+        assert (command.name in {"help", "cancel", "retry"}) == allowed
 
 
 # Following runs

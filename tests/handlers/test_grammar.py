@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from handlers.grammar import MAX_COMMANDS, MAX_LINE, MAX_PARAGRAPH, Line, Misread, Words, commands_in, read
 from handlers.misread import HiddenCharacters, TooLong, UnknownCommand
@@ -133,6 +134,7 @@ def named(text: str) -> list[tuple[str, str]]:
         ([], "[a]:\n/run"),
         ([], "[a]: /url '\n/run fix\n'"),
         ([], "![alt\n/run fix\n](x.png)"),
+        ([], "`aa\n/run fix` ![aaa\nb](x.png)"),
         ([], "![alt [b](c)\n/run fix\n](x.png)"),
         ([], "![alt\n/run fix\n][a]\n\n[a]: /url"),
         # Tables, as every forge draws them.
@@ -267,9 +269,9 @@ SLOW = {
     "links never closed": "[a](b " * SIZE,
     "links with angle brackets": "[a](<b" * SIZE,
     "titles never closed": '[a](b "' * SIZE,
-    "images in images": "![a" * 8_000 + "](u)" * 8_000,
+    "images in images": "![a" * 2_800 + "](u)" * 2_800,
     "comments never closed": "a <!--" * SIZE,
-    "comments closed once": "a <!--" * 10_800 + "-->",
+    "comments closed once": "a <!--" * 3_300 + "-->",
     "CDATA": "a<![CDATA[" * SIZE,
     "declarations": "a<!A " * SIZE,
     "attributes": "<a" + " b" * SIZE,
@@ -304,11 +306,18 @@ def test_a_hostile_comment_of_full_length_is_read_in_bounded_time(name: str, glu
     assert time.process_time() - began < 5
 
 
-def test_a_hostile_paragraph_just_below_the_limit_is_read_in_bounded_time() -> None:
-    text = ("a <!--" * SIZE)[: MAX_PARAGRAPH - 20] + "-->\n/run fix"
+@pytest.mark.parametrize("name", SLOW)
+def test_a_hostile_paragraph_just_below_the_limit_is_read_in_bounded_time(name: str) -> None:
+    text = SLOW[name][: MAX_PARAGRAPH - 20].replace("\n\n", "\n") + "\n/run fix"
     began = time.process_time()
-    assert [("run", "fix")] == named(text)
+    commands_in(text, WORDS)
     assert time.process_time() - began < 5
+
+
+def test_a_command_below_hostile_text_in_its_paragraph_is_found() -> None:
+    for name in ("images in images", "comments closed once", "brackets", "links never closed", "attributes"):
+        text = "a" + SLOW[name][: MAX_PARAGRAPH - 20] + "\n/run fix"
+        assert [("run", "fix")] == named(text), name
 
 
 MARKS = ["`", "``", "```", "~~~", ">", "- ", "1. ", "#", "<!--", "-->", "<div>", "[", "](u)", "![", "]", ": /u", "<a>"]
@@ -374,3 +383,34 @@ def test_an_edit_that_adds_text_above_repeats_nothing(above: str, text: str) -> 
 @given(st.text(max_size=300))
 def test_any_text_can_be_read(text: str) -> None:
     commands_in(text + "\n/run fix", WORDS)
+
+
+def seen_as_text(text: str) -> int:
+    """How many lines of plain text start with "/run x" in what the parser makes of the whole `text`."""
+    found = quotes = links = 0
+    in_paragraph = False
+    for token in MarkdownIt("commonmark").enable("table").parse(text):
+        quotes += token.nesting if token.type.startswith("blockquote") else 0
+        in_paragraph = token.type == "paragraph_open" or (in_paragraph and token.type != "paragraph_close")
+        if token.type != "inline" or not in_paragraph or quotes or token.map is None:
+            continue
+        at_start = text.split("\n")[token.map[0]].lstrip(" ").startswith("/")  # not behind a bullet
+        links = 0
+        for piece in filter(lambda piece: piece.type != "text" or piece.content, token.children or []):
+            links += {"link_open": 1, "link_close": -1}.get(piece.type, 0)
+            links += {"<a>": 1, "</a>": -1}.get(piece.content if piece.type == "html_inline" else "", 0)
+            found += at_start and piece.type == "text" and piece.content.startswith("/run x")
+            at_start = piece.type in {"softbreak", "hardbreak"} and links <= 0
+    return found
+
+
+lines = st.sampled_from(["/run x", "/run x", "/run x", "\n", "\n", "\n\n"])
+marks = st.sampled_from(
+    [*MARKS, "# ", "[x]", "[x]: u\n", "<b>", "</b>", "</a>", "'", "(", ")", "<", "===", "a|b\n-|-\n"]
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(marks | lines | lines, max_size=20).map("".join))
+def test_a_command_is_what_the_parser_shows_as_text_at_a_lines_start(text: str) -> None:
+    assert seen_as_text(text) == len(commands_in(text, WORDS))
