@@ -27,7 +27,7 @@ def check(sheet: Sheet, draft: Draft) -> None:
         tasks(draft.tasks, draft.budget, secret_names(draft)),
         _task_projects(draft, named["project"]),
         rules(draft.rules, named["task"].values()),
-        _repositories(draft),
+        _repositories(draft, _written(sheet.document.get("project"), "repository")),
         _budget(draft.budget),
         _publish(draft),
     ):
@@ -47,11 +47,13 @@ def readers(sheet: Sheet) -> None:
         return
 
 
-def unset(sheet: Sheet, draft: Draft, environ: Mapping[str, str]) -> None:
-    """Warns of environment variables that are named and not there."""
+def warn(sheet: Sheet, draft: Draft, environ: Mapping[str, str]) -> None:
+    """Warns of variables that are named and not there, and of links that would lead nowhere."""
     for path, name in _variables(draft):
         if not environ.get(name):
             sheet.warning(path, f"the environment variable {name} is not set")
+    if draft.server.public_url is None and draft.server.address[0] in ("0.0.0.0", "::"):  # noqa: S104
+        sheet.warning(("server", "listen"), f"links would lead to {draft.server.url}; set public_url, too")
 
 
 def names_in(document: Mapping[str, object]) -> dict[str, dict[Path, str]]:
@@ -128,20 +130,27 @@ def _projects(draft: Draft, named: Mapping[str, Mapping[Path, str]]) -> Found:
             yield ("project", index, "base"), f'is also [publish] branch, "{project.base}"; they must differ'
 
 
-def _repositories(draft: Draft) -> Found:
+def _repositories(draft: Draft, repositories: Iterable[str]) -> Found:
     owners: dict[tuple[str, str], str] = {}
     for index, project in draft.projects.items():
         place = (project.forge, project.repository.casefold())
         if place in owners:
             yield ("project", index, "repository"), f'is the repository of project "{owners[place]}" already'
         owners.setdefault(place, project.name)
-    known = sorted({project.repository for project in draft.projects.values()})
+    known = sorted(set(repositories))
     for key, repository in draft.fleet.repo_map.items():
         if repository not in known:
             yield (
                 ("fleet", "repo_map", key),
                 f'no [[project]] has the repository "{repository}"{_meant(repository, known)}',
             )
+
+
+def _written(tables: object, key: str) -> Iterator[str]:
+    """The texts under `key` in an array of tables, right or wrong otherwise."""
+    for item in tables if isinstance(tables, list) else ():
+        if isinstance(item, dict) and isinstance(item.get(key), str):
+            yield item[key]
 
 
 def _task_projects(draft: Draft, named: Mapping[Path, str]) -> Found:

@@ -81,7 +81,7 @@ def load(path: Path | None, environ: Mapping[str, str], *, home: Path) -> Config
     checks.inline_secrets(sheet)
     draft = read(sheet)
     checks.check(sheet, draft)
-    checks.unset(sheet, draft, environ)
+    checks.warn(sheet, draft, environ)
     if source is not None and source.stat().st_mode & 0o004:
         checks.readers(sheet)
     sheet.finish()

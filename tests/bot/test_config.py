@@ -167,6 +167,15 @@ def test_a_named_variable_that_is_not_set_is_a_warning_with_its_line(tmp_path: P
     assert str(config.warnings[0]).startswith(f"{tmp_path}/leadsman.toml:12: ")
 
 
+@pytest.mark.parametrize("listen", ["0.0.0.0:8780", "[::]:8780"])
+def test_links_that_would_lead_nowhere_are_a_warning(listen: str, tmp_path: Path) -> None:
+    text = f'[server]\nlisten = "{listen}"\n'
+    assert [f"links would lead to http://{listen}; set public_url, too"] == [
+        warning.what for warning in loaded(text, tmp_path).warnings
+    ]
+    assert () == loaded(f'{text}public_url = "https://leadsman.example.org"\n', tmp_path).warnings
+
+
 def test_a_repository_is_found_as_its_forge_spells_it_or_not(tmp_path: Path) -> None:
     config = loaded(EXAMPLE, tmp_path)
     assert config.projects[0] == config.project_of(Repo("github", "Acme/Shop"))
