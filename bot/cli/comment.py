@@ -11,6 +11,7 @@ import click
 from bot.cli.awaiting import Answer, await_answer
 from bot.cli.clicked import Setting, json_option
 from bot.cli.local_desk import Desk, Subject, Told, as_option, desk
+from bot.cli.local_shown import plain
 from bot.forges.local import Act
 
 TIMED_OUT = 124
@@ -68,7 +69,7 @@ def _answered(on: Subject, act: Act, answer: Answer | None, timeout: float, *, a
             file=sys.stderr,
         )
     else:
-        print(answer.text)
+        print(plain(answer.text))
     if answer is None:
         return TIMED_OUT
     return 0 if answer.well else 1

@@ -62,7 +62,7 @@ def list_(setting: Setting, *, repo: str | None, as_json: bool) -> None:
         if as_json:
             print(json.dumps([local_shown.facts(forge, thread) for thread in found]))
             return
-        rows = [(f"#{one.number}", one.kind, one.state, one.title, one.author) for one in found]
+        rows = [(f"#{one.number}", one.kind, one.state, local_shown.plain(one.title), one.author) for one in found]
         table.show(("number", "kind", "state", "title", "author"), rows)
 
 

@@ -38,20 +38,20 @@ def facts(forge: Local, thread: Thread, conversation: Sequence[Said] | None = No
 
 def page(thread: Thread, known: dict[str, Any], conversation: Sequence[Said]) -> str:
     """The same for people, the oldest comment first."""
-    lines = [f"{known['subject']} {_plain(thread.title)}", f"{known['state']} {thread.kind} by {thread.author}"]
+    lines = [f"{known['subject']} {plain(thread.title)}", f"{known['state']} {thread.kind} by {thread.author}"]
     if thread.kind == "pull":
-        lines.append(f"{_plain(known['head'])} into {_plain(known['base'])} at {known['head_sha']}")
+        lines.append(f"{plain(known['head'])} into {plain(known['base'])} at {known['head_sha']}")
     if thread.labels:
-        lines.append(f"labels: {', '.join(map(_plain, thread.labels))}")
+        lines.append(f"labels: {', '.join(map(plain, thread.labels))}")
     lines.append(known["url"])
     if thread.body:
-        lines += ["", _plain(thread.body)]
+        lines += ["", plain(thread.body)]
     for said in conversation:
         reactions = f" [{', '.join(said.reactions)}]" if said.reactions else ""
         lines += [
             "",
             f"-- {said.id}: {said.author}, {said.created_at:%Y-%m-%d %H:%M:%SZ}{reactions}",
-            _plain(without_markers(said.body)),
+            plain(without_markers(said.body)),
         ]
     return "\n".join(lines)
 
@@ -76,6 +76,6 @@ def _state(is_open: bool, merged: bool) -> str:
     return "open" if is_open else "merged" if merged else "closed"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text that can't move the cursor or turn the line around."""
     return made_visible(text.replace("\r\n", "\n"), keep="\n")
