@@ -16,6 +16,9 @@ from handlers.patience import patience
 from handlers.starting import Head, head_now
 from handlers.views import Desk, PlacedRule, TaskList
 
+_MOMENT = 10
+"""Seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fired:
@@ -51,7 +54,7 @@ def fire(event: Event, project: Project, desk: Desk) -> Fired:
     if (why := _against(event, head, desk)) is not None:
         return Fired(reasons=(why,))
     scene = _Scene(event=event, head=head, project=project, listing=listing, desk=desk)
-    different = {_fact(rule, scene): rule for rule in placed}  # one that stands in two files fires once
+    different = {_fact(rule, scene, ""): rule for rule in placed}  # one that stands in two files fires once
     return _together([_one(rule, n, scene) for n, rule in enumerate(different.values())])
 
 
@@ -92,13 +95,14 @@ def _one(placed: PlacedRule, ordinal: int, scene: _Scene) -> Fired:
         return Fired(reasons=(f"{placed.place}: there is no task {rule.task} in this project.",))
     if not _holds(rule.if_, event, scene.head, desk):
         return Fired(reasons=(f"{placed.place}: its conditions do not hold.",))
-    done = Obeyed(event.subject.repo, "rule", _fact(placed, scene), 0)
-    if desk.memory.already_obeyed(done.repo, done.comment_id, done.line, done.occurrence):
+    repo, names = event.subject.repo, [_fact(placed, scene, stamp) for stamp in _stamps(event, scene.head)]
+    if any(desk.memory.already_obeyed(repo, "rule", name, 0) for name in names):
         return Fired(reasons=(f"{placed.place}: it has fired for this before.",))
     try:
         limit = desk.limit_for(known.task, None)
     except UserError as problem:
         return Fired(reasons=(f"{placed.place}: {problem.text}",))
+    done = Obeyed(repo, "rule", names[0], 0)
     intent = Intent(
         run_id=desk.new_run_id(),
         event=event,
@@ -118,24 +122,27 @@ def _one(placed: PlacedRule, ordinal: int, scene: _Scene) -> Fired:
     return Fired(starts=(Start(intent),), obeyed=(done,))
 
 
-def _fact(placed: PlacedRule, scene: _Scene) -> str:
+def _fact(placed: PlacedRule, scene: _Scene, stamp: str) -> str:
     """A name for "this rule, on this": the rule by what it says, since its place moves when others are added."""
     subject = scene.event.subject
-    whole = "\0".join(
-        [placed.rule.model_dump_json(by_alias=True), subject.kind, str(subject), _stamp(scene.event, scene.head)]
-    )
+    whole = "\0".join([placed.rule.model_dump_json(by_alias=True), subject.kind, str(subject), stamp])
     return f"rule-{hashlib.sha256(whole.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 
-def _stamp(event: Event, head: Head) -> str:
-    """What tells one firing from the next. Two webhooks of one repository send the same thing with different ids."""
+def _stamps(event: Event, head: Head) -> tuple[str, ...]:
+    """What tells one firing from the next; behind the first one those that mean the same.
+
+    Two webhooks of one repository send the same thing twice, with different ids. A label has no id of its own that
+    they share, so a second one within moments is taken for the same.
+    """
     match event.what:
         case Labeled(label):
-            return f"{label} at {event.at.isoformat()}"
+            moment = int(event.at.timestamp() // _MOMENT)
+            return tuple(f"{label} {near}" for near in (moment, moment - 1, moment + 1))
         case Opened() if isinstance(event.subject, IssueRef):
-            return "opened"
+            return ("opened",)
         case _:
-            return head.sha
+            return (head.sha,)
 
 
 def _holds(condition: Condition, event: Event, head: Head, desk: Desk) -> bool:

@@ -240,7 +240,7 @@ def test_permission_is_read_when_the_bot_acts(room: Room) -> None:
     assert "needs **write**" in room.says("will", "/run fix")
     room.people["will"] = Permission.WRITE
     room.says("will", "/run fix")
-    assert started(room)
+    assert HEAD == started(room).intent.head
 
 
 def test_somebody_of_whom_the_forge_knows_nothing_has_no_permission(room: Room) -> None:
@@ -403,7 +403,7 @@ def test_a_hold_keeps_new_runs_away_until_it_ends(room: Room) -> None:
         "No new runs start here: `will` put it on hold (wait for @\u200bann's \\`review\\`). `/unhold` ends that."
     )
     room.says("ann", "/run fix", on=ISSUE)
-    assert started(room)
+    assert MAIN == started(room).intent.head
     assert room.says("ann", "/unhold") == "Runs may start here again. The hold was set by `will`."
     assert Unhold(PULL, actor("ann")) in room.results
     assert room.says("ann", "/unhold") == "Nothing is on hold here."
@@ -412,7 +412,7 @@ def test_a_hold_keeps_new_runs_away_until_it_ends(room: Room) -> None:
 def test_a_hold_counts_for_the_command_below_it(room: Room) -> None:
     assert "put it on hold" in room.says("will", "/hold\n/run fix")
     room.says("will", "/unhold\n/run fix")
-    assert started(room)
+    assert HEAD == started(room).intent.head
 
 
 def test_a_retry_is_held_too(room: Room) -> None:
@@ -516,7 +516,7 @@ def test_another_bot_counts_only_where_it_is_listed(room: Room) -> None:
     assert "(nothing: deps[bot] is a bot that is not listed in allowed_bots.)" == room.says("deps[bot]", "/run fix")
     room.allowed = ("Deps[bot]",)
     room.says("deps[bot]", "/run fix")
-    assert started(room)
+    assert HEAD == started(room).intent.head
 
 
 def test_who_wrote_it_is_asked_of_the_forge(room: Room) -> None:
@@ -585,7 +585,7 @@ def test_what_is_not_there_right_after_an_event_is_looked_for_again(room: Room, 
     assert not room.obeyed
     room.failing.clear()
     room.happens(Commented("1", actor("will"), "/run fix", None), PULL)
-    assert started(room)
+    assert HEAD == started(room).intent.head
 
 
 def test_what_stays_away_is_said(room: Room) -> None:

@@ -167,11 +167,11 @@ def test_a_rule_fires_once_for_one_thing(room: Room, what: Happening, subject: S
     assert first.intent.answer == again.intent.answer
 
 
-def test_a_label_that_is_set_again_fires_again(room: Room) -> None:
+def test_a_label_that_is_set_again_fires_again_and_a_second_webhook_does_not(room: Room) -> None:
     room.rules = [rule("issues.labeled", label="bot")]
-    for seconds in (0, 0, 5):
+    for seconds in (0, 3, 8, 60):
         room.happens(Labeled("bot"), ISSUE, at=NOW + timedelta(seconds=seconds))
-    assert 2 == len(room.rows)
+    assert [NOW, NOW + timedelta(seconds=60)] == [row.intent.event.at for row in room.rows]
 
 
 def test_a_rule_that_stands_twice_fires_once(room: Room) -> None:
