@@ -6,6 +6,7 @@ caller still sends is read and dropped, or the answer would be lost to it: a soc
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import socket
@@ -13,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
@@ -32,6 +34,11 @@ Refusal = Callable[[str, str, Headers, int | None], Answer | None]
 SMALL = 64 * 1024
 """Bytes of a body that is taken in before anything is asked: nine of ten deliveries are smaller than half of it."""
 
+LARGE_AT_ONCE = 8
+"""How many larger bodies are taken in at a time: they are in memory, and a stranger can fake all but the signature."""
+
+BUSY = Answer(503, "busy")
+
 LINGER = 2 * SIZE
 """Bytes that are read and dropped behind a refusal."""
 
@@ -40,6 +47,9 @@ CONTROL = 8 * 1024
 
 IDLE = 30
 """Seconds after which a silent connection is closed."""
+
+PATIENCE = 60
+"""Seconds that a request may take to come in, even if it is never silent."""
 
 
 class _Refused:
@@ -58,10 +68,14 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc] # waitress has no types
 
     chunked: bool
     content_length: int
+    body_rcv: Any
+    error: Any
 
-    def __init__(self, adj: Adjustments, *, refusal: Refusal) -> None:
+    def __init__(self, adj: Adjustments, *, refusal: Refusal, large: WeakSet[_Parser]) -> None:
         super().__init__(adj)
+        self.begun = time.monotonic()
         self._refusal = refusal
+        self._large = large
 
     def parse_header(self, header_plus: bytes) -> None:
         try:
@@ -72,7 +86,12 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc] # waitress has no types
             return
         headers = {name.replace("_", "-").lower(): text for name, text in self.headers.items()}
         size = None if self.chunked else self.content_length
-        if (answer := self._refusal(self.command, self.path, headers, size)) is not None:
+        answer = self._refusal(self.command, self.path, headers, size)
+        if answer is None and len(self._large) >= LARGE_AT_ONCE:
+            answer = BUSY
+        if answer is None:
+            self._large.add(self)  # until this request is gone, however it went
+        else:
             self._refuse(answer)
 
     def received(self, data: bytes) -> int:
@@ -96,6 +115,8 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc] # waitress has no types
 class _Task(WSGITask):  # type: ignore[misc]
     """Sends a short answer as one piece: one system call and one segment instead of two each."""
 
+    wrote_header: bool
+
     def write(self, data: bytes) -> None:
         if self.wrote_header or not data or len(data) != self.content_length or not self.has_body:
             super().write(data)
@@ -113,7 +134,7 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
 
     def __init__(self, server: _Listener, sock: socket.socket, addr: Any, adj: Adjustments, map: Any = None) -> None:  # noqa: A002
         super().__init__(server, sock, addr, adj, map=map)
-        self.parser_class = functools.partial(_Parser, refusal=server.refusal)
+        self.parser_class = functools.partial(_Parser, refusal=server.refusal, large=server.large)
         self._refused = False
 
     @property
@@ -133,8 +154,11 @@ class _Channel(HTTPChannel):  # type: ignore[misc]
         return taken
 
     def handle_close(self) -> None:
-        if self.will_close and self._refused:
-            _Drain(self.socket.dup(), self._map)
+        if self.will_close and self._refused and self.socket is not None:
+            self._refused = False
+            with contextlib.suppress(OSError):  # the other end may be gone already
+                self.socket.shutdown(socket.SHUT_WR)
+                _Drain(self.socket.dup(), self._map)
         super().handle_close()
 
 
@@ -145,7 +169,6 @@ class _Drain(wasyncore.dispatcher):  # type: ignore[misc]
         super().__init__(sock, map)
         self._left = LINGER
         self._end = time.monotonic() + IDLE
-        sock.shutdown(socket.SHUT_WR)
 
     def readable(self) -> bool:
         if time.monotonic() >= self._end:
@@ -165,8 +188,33 @@ class _Drain(wasyncore.dispatcher):  # type: ignore[misc]
 
 
 class _Listener(TcpWSGIServer):  # type: ignore[misc]
+    """Accepts connections. What wakes its loop is a pipe: once that is closed, its number may be another file's."""
+
     channel_class = _Channel
-    refusal: Refusal
+
+    def __init__(self, *args: Any, refusal: Refusal, **named: Any) -> None:
+        self.refusal = refusal
+        self.large: WeakSet[_Parser] = WeakSet()
+        self._waking = threading.RLock()  # a signal handler may come in while its own thread holds it
+        self._ended = False
+        super().__init__(*args, **named)
+
+    def pull_trigger(self) -> None:
+        with self._waking:
+            if not self._ended:
+                super().pull_trigger()
+
+    def maintenance(self, now: float) -> None:
+        super().maintenance(now)
+        for channel in self.active_channels.values():
+            if channel.request and time.monotonic() - channel.request.begun > PATIENCE:
+                channel.will_close = True
+
+    def end(self) -> None:
+        """Closes everything."""
+        with self._waking:
+            self._ended = True
+            wasyncore.close_all(self._map)
 
 
 class Server:
@@ -191,11 +239,17 @@ class Server:
         self._map: dict[int, Any] = {}
         self._workers = ThreadedTaskDispatcher()
         self._workers.set_thread_count(threads)
-        info = (sock.family, sock.type, sock.proto, sock.getsockname())
         self._listener = _Listener(
-            app, self._map, True, sock, dispatcher=self._workers, adj=adjustments, bind_socket=False, sockinfo=info
+            app,
+            self._map,
+            True,
+            sock,
+            dispatcher=self._workers,
+            adj=adjustments,
+            bind_socket=False,
+            sockinfo=(sock.family, sock.type, sock.proto, sock.getsockname()),
+            refusal=app.refusal,
         )
-        self._listener.refusal = app.refusal
         self._stopping = threading.Event()
         # It warns of every request that has to wait for a thread, which is what a queue is for.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
@@ -208,7 +262,7 @@ class Server:
             self._finish(grace)
         finally:
             self._workers.shutdown(timeout=1)
-            wasyncore.close_all(self._map)
+            self._listener.end()
 
     def stop(self) -> None:
         """Asks `run()` to end; returns at once, and may be called more than once and from a signal handler."""
@@ -222,11 +276,15 @@ class Server:
         end = time.monotonic() + grace
         self._listener.del_channel(self._map)
         self._listener.socket.close()
-        while channels := list(self._listener.active_channels.values()):
-            for channel in channels:
-                if channel.idle or time.monotonic() >= end:
-                    channel.handle_close()
+        while self._leave(late=time.monotonic() >= end):
             self._turn(min(1.0, max(0.0, end - time.monotonic())))
+
+    def _leave(self, *, late: bool) -> bool:
+        """Closes the connections on which nothing is under way, or all; says whether any is left."""
+        for channel in list(self._listener.active_channels.values()):
+            if channel.idle or late:
+                channel.handle_close()
+        return bool(self._listener.active_channels)
 
 
 def bound(host: str, port: int) -> socket.socket:
