@@ -221,7 +221,7 @@ def _kill_session(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     if process.returncode is None:  # not waited for yet, so the number is still its own
         os.killpg(process.pid, signal.SIGKILL)
     try:
-        return process.communicate(timeout=5)
+        return process.communicate(timeout=1)
     except subprocess.TimeoutExpired as stuck:  # somebody who left the session holds the pipes
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gitops.git import Git, GitError, Identity
@@ -10,7 +12,7 @@ from gitops.names import is_sha
 from gitops.objects import commit_tree, message_of, tree_of
 from gitops.push import Pushed, Rejected, push
 
-__all__ = ["Conflict", "Pushed", "Rejected", "already_merged", "incorporate", "push_exact", "rebase"]
+__all__ = ["Conflict", "Pushed", "Rejected", "already_merged", "commit_files", "incorporate", "push_exact", "rebase"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,24 @@ def incorporate(mirror: Mirror, tip: str, onto: str, identity: Identity, message
     if isinstance(tree, Conflict):
         return tree
     return commit_tree(git, tree, parents=(onto, tip), message=message, identity=identity)
+
+
+def commit_files(mirror: Mirror, onto: str | None, files: Mapping[str, bytes], identity: Identity, message: str) -> str:
+    """A commit on top of `onto` (None: one without parents) in which `files` hold what is given, by path; `onto` itself
+    where they hold it already."""
+    git = mirror.git
+    with tempfile.TemporaryDirectory(prefix="leadsman-") as folder:
+        own = {"GIT_INDEX_FILE": f"{folder}/index"}
+        git.run("read-tree", onto or "--empty", environment=own)
+        entries = b""
+        for path, content in files.items():
+            blob = git.run("hash-object", "-w", "--stdin", stdin=content).text
+            entries += f"100644 {blob}\t{path}\0".encode()
+        git.run("update-index", "-z", "--index-info", stdin=entries, environment=own)
+        tree = git.run("write-tree", environment=own).text
+    if onto is not None and tree == tree_of(git, onto):
+        return onto
+    return commit_tree(git, tree, parents=(onto,) if onto else (), message=message, identity=identity)
 
 
 def rebase(mirror: Mirror, tip: str, base: str, onto: str, identity: Identity) -> str | Conflict:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ import pytest
 from gitops.credentials import Remote
 from gitops.git import Git, GitError
 from gitops.mirror import Mirror
-from tests.gitops.folk import Folder
+from tests.gitops.folk import Folder, start_actor
 
 TOKEN = "ghp_s3cr3t/+tok en"
 
@@ -97,6 +99,42 @@ def test_a_deadline_ends_git_and_what_it_started(tmp_path: Path) -> None:
     assert len(seen[0]) >= 2, "git and its child for http were there while it waited"
     assert not any(form in line for line in seen[0] for form in forms_of(TOKEN))
     assert left == []
+
+
+def test_a_deadline_holds_for_a_child_that_left_the_session(tmp_path: Path) -> None:
+    """It keeps git's output open for as long as it likes; nobody waits for it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    git = Git(tmp_path / "x.git")
+    git.run("init", "--quiet", "--bare", str(tmp_path / "x.git"))
+    alias = f"alias.stay=!setsid sh -c 'read -r _ <{pipe}' & echo started; read -r _ <{pipe}"
+    with pytest.raises(GitError, match="did not end in time"):
+        git.run("-c", alias, "stay", timeout=1.0)
+    pipe.write_text("\n")  # somebody still reads: the one who left
+
+
+def test_an_interrupted_bot_takes_its_git_along(tmp_path: Path) -> None:
+    asked = threading.Event()
+
+    class Silent(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.set()
+            self.rfile.read()
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with serving(Silent) as url:
+        mirror = Mirror(tmp_path / "x.git", Remote(f"{url}/x.git"))
+        mirror.ensure()
+        actor = start_actor("refresh", mirror)
+        assert actor.says() == "ready"
+        actor.go()
+        assert asked.wait(60)
+        actor.process.send_signal(signal.SIGINT)
+        assert actor.process.wait(60) != 0
+        actor.close()
+        assert [line for line in command_lines() if url in line] == []
 
 
 def test_a_token_opens_its_own_host_and_shows_nowhere(tmp_path: Path, origin: Folder, ada: Folder) -> None:

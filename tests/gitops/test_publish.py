@@ -98,6 +98,18 @@ def test_the_work_of_two_is_put_together(mirror: Mirror, ada: Folder, main: str)
     assert mirror.read_file(merged, "a", limit=9) == mirror.read_file(merged, "b", limit=9) == b"1\n"
 
 
+def test_files_are_committed_without_a_worktree_and_only_if_they_differ(mirror: Mirror, main: str) -> None:
+    files = {"BOARD.md": b"# Board\n", "src/app.py": b"\xff"}
+    tip = publish.commit_files(mirror, main, files, BOT, "Board")
+    assert mirror.git.run("show", "--no-patch", "--format=%P %an %s", tip).text == f"{main} Leadsman Board"
+    assert mirror.read_file(tip, "src/app.py", limit=9) == b"\xff"
+    assert mirror.read_file(tip, "README.md", limit=99) == b"one\ntwo\nthree\n"
+    assert publish.commit_files(mirror, tip, files, BOT, "Board") == tip
+    orphan = publish.commit_files(mirror, None, files, BOT, "Board")
+    assert mirror.git.run("rev-list", "--count", orphan).text == "1"
+    assert mirror.git.run("ls-tree", "-r", "--name-only", orphan).text.split() == ["BOARD.md", "src/app.py"]
+
+
 def test_nothing_is_merged_where_one_has_the_other(mirror: Mirror, ada: Folder, main: str) -> None:
     tip = fetched(mirror, ada, {"a": "1\n"}, on=main)
     assert publish.incorporate(mirror, tip, main, BOT, "Merge") == tip
