@@ -106,6 +106,7 @@ def _words(view: View, now: datetime) -> dict[str, Any]:
         "markdown": prose.markdown,
         "plain": prose.plain,
         "duration": prose.duration,
+        "took": prose.took,
         "moment": prose.moment,
         "ago": prose.ago,
         "size": prose.size,

@@ -53,7 +53,8 @@ _READER = _reader()
 
 def markdown(text: str) -> Markup:
     """`text` as HTML in which nothing is live but links to http, https and mailto."""
-    text = plain(text)
+    # The bot parts `@` and `#` from what follows with a blank of no width, for forges that would make a link of it.
+    text = plain(text.replace("\u200b", ""))
     if len(text) > MAX_MARKDOWN:
         return Markup("<pre>{}</pre>").format(text)
     return Markup(_READER.render(text))  # noqa: S704 - the renderer above lets no HTML through
@@ -77,6 +78,12 @@ def duration(length: timedelta | float) -> str:
             rest = seconds % size // smaller
             return f"{seconds // size} {unit}" + (f" {rest} {small}" if rest else "")
     return f"{max(seconds, 0)} s"
+
+
+def took(length: timedelta | float) -> str:
+    """As `duration`, with tenths of a second below ten."""
+    seconds = length.total_seconds() if isinstance(length, timedelta) else length
+    return f"{max(seconds, 0.0):.1f} s" if seconds < 10 else duration(seconds)
 
 
 def moment(at: datetime) -> str:

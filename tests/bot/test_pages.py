@@ -482,6 +482,18 @@ def test_a_duration_is_said_in_its_two_largest_units(seconds: float, text: str) 
     assert prose.duration(seconds) == text
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-1, "0.0 s"), (0.04, "0.0 s"), (0.26, "0.3 s"), (9.9, "9.9 s"), (10, "10 s"), (61.5, "1 min 1 s")],
+)
+def test_what_was_quick_is_told_in_tenths(seconds: float, text: str) -> None:
+    assert prose.took(seconds) == text
+
+
+def test_the_blank_by_which_the_bot_mentions_nobody_is_not_shown() -> None:
+    assert prose.markdown("#\u200b7 by @\u200balice") == "<p>#7 by @alice</p>\n"
+
+
 def test_the_bars_of_a_timeline_stay_on_their_line_and_share_one_scale() -> None:
     at = [NOW + timedelta(seconds=seconds) for seconds in (0, 50, 100)]
     bars = chart([Step("a", at[0], at[1]), Step("b", at[1], at[1]), Step("c", at[1], None)], at[2])
