@@ -11,12 +11,12 @@ import sqlalchemy as sa
 from bot.ages import Ages
 from bot.codec import Unreadable
 from bot.dashboard.prose import line as shown
-from bot.dashboard.timeline import doing_after, steps
+from bot.dashboard.standing import standing
+from bot.dashboard.timeline import steps
 from bot.dashboard.views import (
     Board,
     DeliveryLine,
     Fact,
-    Mood,
     Remark,
     RepoPage,
     RunLine,
@@ -29,21 +29,16 @@ from bot.forges import Forge
 from bot.forges.local import Local
 from bot.forges.local.threads import Said, Thread
 from bot.model import (
-    Blocked,
     BranchRef,
-    Cancelled,
     Command,
     Commented,
-    Failed,
     Intent,
-    Lost,
     Outcome,
     Published,
     PullRef,
     Repo,
     RuleFired,
     Sha,
-    Unchanged,
 )
 from bot.slots import is_paused
 from bot.store import runs, schema
@@ -53,15 +48,6 @@ RECENT = 50
 DELIVERIES = 200
 COMMIT_LIMIT = 300_000
 """Characters of a commit's text and changes that its page shows."""
-
-_MOODS: Mapping[str, Mood] = {
-    "published": "good",
-    "unchanged": "good",
-    "failed": "bad",
-    "lost": "bad",
-    "blocked": "waiting",
-    "cancelled": "quiet",
-}
 
 
 class Reading:
@@ -182,7 +168,7 @@ class Reading:
 
     def commit(self, repo: str, sha: str) -> str | None:
         forge = self._local(repo)
-        if forge is None or len(sha) not in (40, 64) or not set(sha) <= set("0123456789abcdef"):
+        if forge is None:
             return None
         return forge.bares.shown(repo, Sha(sha), COMMIT_LIMIT)
 
@@ -200,7 +186,7 @@ class Reading:
         return None
 
     def _line(self, connection: sa.Connection, row: runs.Row) -> RunLine:
-        phase, reason, mood = self._standing(row)
+        phase, reason, mood = standing(row, self._outcome(row))
         intent = runs.intent(connection, row.run_id)
         return RunLine(
             id=row.run_id,
@@ -215,22 +201,6 @@ class Reading:
             created_at=_time(row.created_at),
             closed_at=None if row.closed_at is None else _time(row.closed_at),
         )
-
-    def _standing(self, row: runs.Row) -> tuple[str, str, Mood]:
-        """The word for how it stands, why, and the mood."""
-        if row.closed_at is not None:
-            outcome = self._outcome(row)
-            if outcome is None:
-                return (
-                    ("held", row.reason, "quiet") if row.reason not in _MOODS else (row.reason, "", _MOODS[row.reason])
-                )
-            return outcome.kind, _came_to(outcome), _MOODS[outcome.kind]
-        if row.cancel is not None:
-            return "being cancelled", f"asked for by {row.cancel}", "live"
-        if row.phase == "waiting":
-            return "waiting", row.reason, "waiting"
-        outdated = f"Its head was replaced by {row.outdated[:12]}." if row.outdated else ""
-        return doing_after(row.phase), outdated or row.reason, "live"
 
     def _outcome(self, row: runs.Row) -> Outcome | None:
         try:
@@ -274,20 +244,6 @@ class Reading:
                 Fact("on", shown(branch), forge.branch_url(repo, branch) if forge else ""),
             ]
         return tuple(facts)
-
-
-def _came_to(outcome: Outcome) -> str:
-    match outcome:
-        case Published(tip, ref):
-            return f"{tip[:12]} on {ref.removeprefix('refs/heads/')}"
-        case Unchanged(why) | Lost(why):
-            return why
-        case Failed(stage, why):
-            return f"{why} ({stage})"
-        case Blocked(waits_for):
-            return f"it waits for {waits_for}"
-        case Cancelled(by):
-            return f"by {by}"
 
 
 def _ended(connection: sa.Connection) -> Sequence[runs.Row]:
