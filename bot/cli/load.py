@@ -182,7 +182,7 @@ def _runs(options: dict[str, str], house: Path) -> list[JudgedRun]:
 
 
 def _own_store(house: Path) -> Path | str:
-    """SQLite's file, or the URL of a database. Nothing else of the configuration is read: it may lack its secrets here."""
+    """SQLite's file, or the URL of a database. Nothing else of the configuration is read: it may lack its secrets."""
     import tomllib
 
     from bot.config import find
