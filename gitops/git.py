@@ -226,6 +226,7 @@ def _kill_session(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
+        process.wait()
         return stuck.output or b"", stuck.stderr or b""
 
 
