@@ -35,6 +35,9 @@ LOST = "ended without reporting (killed, or the host went away)"
 BOUND = 30.0
 """Seconds for the end of a run that was told to end, beyond its graces."""
 
+LONGEST_WAIT = 3600.0
+"""Seconds that the kernel is asked to wait in one go: its counter is small."""
+
 PAUSE = 0.02
 """Seconds between two looks at what has no descriptor to wait for: a start that is under way."""
 
@@ -238,19 +241,22 @@ def end(path: Path, *, by: str = "the server") -> Status:
 
 
 def _end_supervised(path: Path, by: str) -> None:
+    """Has the supervisor end its run; one that hangs is killed, and its run is ended without it."""
+    run = RunDir(path)
     request_cancel(path, by)
-    spec = read_json(RunDir(path).spec) or {}
-    bound = float(spec.get("kill_grace", KILL_GRACE)) + BOUND
-    status = settled(path, bound)
-    if is_over(status):
-        return
-    if (handle := pidfd_of_supervisor(path)) is None:
-        return
-    try:  # it hangs: what is below it is ended by hand, and the record says what is found
-        signal.pidfd_send_signal(handle, signal.SIGKILL)
-        _wait([os.dup(handle)], BOUND)
-    finally:
-        os.close(handle)
+    until = time.monotonic() + float((read_json(run.spec) or {}).get("kill_grace", KILL_GRACE)) + BOUND
+    while is_locked(run.alive_lock):
+        left = until - time.monotonic()
+        handle = pidfd_of_supervisor(path)
+        if handle is None:
+            if left <= 0:
+                return
+            time.sleep(PAUSE)  # it is starting, and has not said who it is
+        elif left > 0:
+            _wait([handle], left)
+        else:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            _wait([handle], BOUND)
 
 
 def _signal(path: Path, *numbers: int) -> None:
@@ -276,7 +282,7 @@ def _wait(handles: list[int], seconds: float) -> None:
         poll.register(handle, select.POLLIN)
     try:
         if handles:
-            poll.poll(max(0.0, seconds) * 1000)
+            poll.poll(max(0.0, min(seconds, LONGEST_WAIT)) * 1000)
     finally:
         for handle in handles:
             os.close(handle)

@@ -60,10 +60,14 @@ def changed_files(patch: str) -> list[str]:
     """The files of a `git diff`, by their names after it (before it, for a removed one)."""
     found: dict[str, None] = {}
     for block in re.split(r"^(?=diff --git )", patch, flags=re.MULTILINE):
-        match = re.match(r"diff --git \"?a/(.+?)\"? \"?b/(.+?)\"?$", block, re.MULTILINE)
-        if match:
-            found[match[2]] = None
+        if match := re.match(r'diff --git "?a/.+?"? ("?)b/(.+?)"?$', block, re.MULTILINE):
+            found[_unquoted(match[2]) if match[1] else match[2]] = None
     return list(found)
+
+
+def _unquoted(name: str) -> str:
+    """A name that git has put in quotes: its bytes are written as C would have them."""
+    return name.encode().decode("unicode_escape").encode("latin-1").decode("utf-8", "replace")
 
 
 def _text(path: Path) -> str | None:

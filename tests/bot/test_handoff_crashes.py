@@ -1,0 +1,155 @@
+"""SIGKILL to whoever starts, supervises or shows a run, at any moment: no run is half started, doubled or lied about."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from bot.liveness import LOST, end, reading
+from bot.rundir import all_runs, is_locked
+from tests.bot.harbour import WAIT, Fifo, Harbour, alive, await_end, command, kill, record, supervisor
+
+ROUNDS = 24
+
+
+@pytest.mark.parametrize("driver", ["setsid", pytest.param("tmux", marks=pytest.mark.needs("tmux"))])
+def test_a_caller_killed_with_its_group_leaves_a_whole_run_or_a_record_that_says_starting(
+    harbour: Harbour, driver: str
+) -> None:
+    """Killed after 0 to 120 ms, in steps: before the record, between any two of its steps, and after it has ended."""
+    seen = set()
+    for n in range(ROUNDS):
+        mark = harbour.folder / f"ran-{n}"
+        script = f"echo >>{mark}; exec sleep 1000"
+        caller = harbour.popen("handoff", "--driver", driver, "--store", f"store-{n}", "--", "sh", "-c", script)
+        time.sleep(n * 0.12 / ROUNDS)
+        os.killpg(caller.pid, signal.SIGKILL)
+        out, _ = caller.communicate()
+        seen.add(_what_is_left(harbour, harbour.folder / f"store-{n}", mark, out.decode()))
+    assert "a run" in seen
+
+
+def _what_is_left(harbour: Harbour, store: Path, mark: Path, out: str) -> str:
+    runs = all_runs(store)
+    if not runs:
+        assert "waiting" not in out
+        assert not mark.exists()
+        return "nothing"
+    [run] = runs
+    await_decision(run.path)
+    kept = record(run)
+    assert (run.path.name, str(run.path)) == (kept["run_id"], kept["run_dir"])
+    if kept["status"] == "starting":
+        assert "waiting" not in out
+        assert not is_locked(run.alive_lock)
+        assert not mark.exists(), "a command that runs has a record that names it"
+        assert reading(run.path)["state"] in ("created", "lost")
+        return "a record"
+    assert ("waiting", command(run), supervisor(run)) == (kept["status"], kept["pid"], kept["supervisor_pid"])
+    assert alive(kept["pid"])
+    assert end(run.path)["state"] == "cancelled"
+    assert mark.read_text() == "\n", "it ran once"
+    return "a run"
+
+
+def await_decision(path: Path) -> None:
+    """Returns when the start is over, one way or the other: the record is complete, or the lock is free."""
+    until = time.monotonic() + WAIT
+    while is_locked(path / "alive.lock") and '"starting"' in (path / "waiting.json").read_text():
+        assert time.monotonic() < until, f"{path} is neither started nor given up after {WAIT} s"
+        os.sched_yield()
+
+
+def test_a_caller_killed_after_its_start_is_not_missed(harbour: Harbour) -> None:
+    said = Fifo(harbour.folder / "said")
+    caller = harbour.popen(
+        "handoff", "--driver", "setsid", "--wait", "1000", "--", "sh", "-c", "echo >said; sleep 1000"
+    )
+    said.line()
+    os.killpg(caller.pid, signal.SIGKILL)
+    caller.communicate()
+    [run] = all_runs(harbour.store)
+    await_decision(run.path)
+    assert ("waiting", "running") == (record(run)["status"], reading(run.path)["state"])
+
+
+def test_a_killed_supervisor_is_told_and_cancel_ends_what_is_left(harbour: Harbour) -> None:
+    run = harbour.hand_off("sleep", "1000")
+    pid = command(run)
+    kill(supervisor(run))
+    shown = harbour.leadsman("status", run.path.name, "--json")
+    assert '"supervisor": "gone"' in shown.out
+    assert '"running"' in shown.out
+    for verb in ("resume", "retry"):
+        refused = harbour.leadsman(verb, run.path.name)
+        assert refused.code == 1
+        assert str(pid) in refused.err
+    done = harbour.leadsman("cancel", run.path.name)
+    assert done.code == 0, done
+    assert not alive(pid)
+    assert reading(run.path)["state"] == "cancelled"
+
+
+def test_a_killed_supervisor_and_command_are_lost_and_resume_starts_them_again(harbour: Harbour) -> None:
+    run = harbour.hand_off("sh", "-c", "echo again >>ran; exec sleep 1000")
+    pid = command(run)
+    kill(supervisor(run))
+    kill(pid)
+    lost = harbour.leadsman("wait", run.path.name)
+    assert lost.code == 1
+    assert LOST in lost.out
+    again = harbour.leadsman("resume", run.path.name)
+    assert again.code == 0, again
+    assert again.out.startswith(f"waiting {run.path.name} round 2 ")
+    assert reading(run.path)["state"] == "running"
+    assert alive(command(run))
+
+
+def test_a_killed_command_is_failed_by_its_signal(harbour: Harbour) -> None:
+    run = harbour.hand_off("sleep", "1000")
+    os.kill(command(run), signal.SIGKILL)
+    status = harbour.ended(run)
+    assert ("failed", signal.SIGKILL) == (status["state"], status["signal"])
+
+
+def test_a_supervisor_killed_while_it_ends_its_run_is_made_up_for(harbour: Harbour) -> None:
+    said = Fifo(harbour.folder / "said")
+    run = harbour.hand_off(
+        "sh", "-c", "trap 'echo term >said' TERM; echo up >said; while :; do sleep 1000 & wait; done"
+    )
+    said.line()
+    pid = command(run)
+    canceller = harbour.popen("cancel", run.path.name)
+    assert said.line() == "term"
+    kill(supervisor(run))
+    out, err = canceller.communicate(timeout=WAIT)
+    assert canceller.returncode == 0, (out, err)
+    assert not alive(pid)
+    assert reading(run.path)["state"] == "cancelled"
+
+
+def test_a_killed_canceller_leaves_a_cancel_that_goes_on(harbour: Harbour) -> None:
+    said = Fifo(harbour.folder / "said")
+    run = harbour.hand_off(
+        "sh", "-c", "trap 'echo term >said' TERM; echo up >said; while :; do sleep 1000 & wait; done"
+    )
+    said.line()
+    canceller = harbour.popen("cancel", run.path.name)
+    assert said.line() == "term"
+    os.killpg(canceller.pid, signal.SIGKILL)
+    canceller.communicate()
+    assert harbour.ended(run)["state"] == "cancelled"
+
+
+def test_everything_of_a_run_killed_at_once_is_lost(harbour: Harbour) -> None:
+    run = harbour.hand_off("sleep", "1000")
+    pid, watcher = command(run), supervisor(run)
+    os.kill(watcher, signal.SIGSTOP)
+    os.kill(pid, signal.SIGKILL)
+    kill(watcher)
+    await_end(pid)
+    assert reading(run.path)["state"] == "lost"
