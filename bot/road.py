@@ -146,13 +146,11 @@ class Road:
         with self._alone(run_id) as mine:
             if not mine:
                 return 1.0
-            ages = self._ages(run_id)
-            if ages is None:
-                return None
             try:
-                return self._walk(run_id, ages)
+                ages = self._ages(run_id)
+                return None if ages is None else self._walk(run_id, ages)
             except (Unavailable, OSError) as problem:
-                return self._put_off(run_id, ages, problem)
+                return self._put_off(run_id, Ages(self._runs_dir / run_id), problem)
 
     def _walk(self, run_id: str, ages: Ages) -> float | None:
         while True:

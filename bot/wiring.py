@@ -22,12 +22,12 @@ from bot.forges import FORGES, Around, Forge
 from bot.hostload import LoadWindow, host_load
 from bot.journal import Journal
 from bot.masking import Masking
-from bot.model import Event, Ignored, RunId
+from bot.model import Event, Ignored, PullRef, RunId
 from bot.reports import Reporter
 from bot.repositories import Repositories
 from bot.secret import Secret
 from bot.slots import Slots
-from bot.store import runs
+from bot.store import books, runs
 from bot.store.engine import Store
 from bot.tidying import Tidying
 from bot.timeline import Timeline
@@ -264,6 +264,10 @@ class Bot:
         return Ignored(event.reason) if isinstance(event, Malformed) else event
 
     def _decide(self, event: Event) -> list[Hint]:
+        if isinstance(event.subject, PullRef) and event.head_sha is not None:
+            with self.store.write() as connection:
+                at = event.at.timestamp()
+                books.saw_head(connection, str(event.subject), event.head_sha, at=at, now=self.clock())
         decision = decide(event, self.desk)
         if isinstance(decision, Ignored):
             self.journal.say("ignored", delivery=event.delivery, why=decision.reason)

@@ -36,10 +36,8 @@ def carry_out(
     hints: list[Hint] = []
     now = clock()
     with store.write() as connection:
-        if isinstance(event.subject, PullRef) and event.head_sha is not None:
-            books.saw_head(connection, str(event.subject), event.head_sha, event.at.timestamp())
         news = [
-            books.obey(connection, str(item.repo), item.comment_id, item.line, item.occurrence, now)
+            books.obey(connection, str(item.repo), item.comment_id, item.line, item.occurrence, at=now)
             for item in decision.obeyed
         ]
         if news and not any(news):

@@ -49,10 +49,10 @@ class Books:
         with self._store.read() as connection:
             return books.obeyed(connection, str(repo), comment_id, line, occurrence)
 
-    def head_seen(self, pull: PullRef, at: datetime) -> Sha | None:
+    def head_seen(self, pull: PullRef, at: datetime, live: Sha) -> Sha | None:
         with self._store.read() as connection:
-            head = books.head_at(connection, str(pull), at.timestamp())
-        return Sha(head) if head else None
+            head = books.head_before(connection, str(pull), at.timestamp(), live)
+        return Sha(head) if head else live
 
 
 class Index:

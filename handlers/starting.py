@@ -98,7 +98,7 @@ def _against(ask: Ask, desk: Desk, head: Head, wish: Wish) -> str | None:
     pull = head.pull
     if pull is not None and not pull.open:
         return wording.pull_closed(pull.ref.number, merged=pull.merged)
-    expected = wish.sha or _head_when_asked(ask, desk)
+    expected = wish.sha or _head_when_asked(ask, desk, head.sha)
     if expected is not None and expected != head.sha:
         return wording.head_moved(head.where, was=expected, named=wish.sha is not None, now=head.sha, again=wish.again)
     if pull is not None and pull.is_fork and not approved_now(ask, desk, head.sha):
@@ -106,8 +106,8 @@ def _against(ask: Ask, desk: Desk, head: Head, wish: Wish) -> str | None:
     return None
 
 
-def _head_when_asked(ask: Ask, desk: Desk) -> Sha | None:
+def _head_when_asked(ask: Ask, desk: Desk, live: Sha) -> Sha | None:
     """The head that the comment's author could see, as far as the bot knows it."""
     if not isinstance(ask.on, PullRef):
         return None
-    return ask.event.head_sha or desk.memory.head_seen(ask.on, ask.made_at)
+    return ask.event.head_sha or desk.memory.head_seen(ask.on, ask.made_at, live)

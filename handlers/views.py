@@ -108,8 +108,9 @@ class Memory(Protocol):
     def already_obeyed(self, repo: Repo, comment_id: str, line: str, occurrence: int) -> bool:
         """Is this in the books, put there with an earlier `Decision.obeyed`?"""
 
-    def head_seen(self, pull: PullRef, at: datetime) -> Sha | None:
-        """The pull request's head that the bot knew at that time, from the deliveries; None where it knew none."""
+    def head_seen(self, pull: PullRef, at: datetime, live: Sha) -> Sha | None:
+        """The pull request's head at that time, where the bot knows from the deliveries that `live` came after it;
+        `live` where it can't tell otherwise: a delivery that is late says nothing."""
 
 
 class Desk(Protocol):

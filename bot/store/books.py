@@ -23,7 +23,7 @@ def obeyed(connection: sa.Connection, repo: str, comment_id: str, line: str, occ
     return connection.execute(sa.select(commands.at).where(same)).first() is not None
 
 
-def obey(connection: sa.Connection, repo: str, comment_id: str, line: str, occurrence: int, at: float) -> bool:
+def obey(connection: sa.Connection, repo: str, comment_id: str, line: str, occurrence: int, *, at: float) -> bool:
     """Notes that it is obeyed now; False when it was already."""
     if obeyed(connection, repo, comment_id, line, occurrence):
         return False
@@ -57,13 +57,22 @@ def approve(connection: sa.Connection, repo: str, sha: str, by: str, at: float) 
         connection.execute(schema.approvals.insert().values(repo=repo, sha=sha, by=by, at=at))
 
 
-def head_at(connection: sa.Connection, subject: str, at: float) -> str | None:
-    """The head that was known at that time; None where none was."""
-    query = sa.select(heads.head).where(heads.subject == subject, heads.at <= at)
-    return connection.execute(query.order_by(heads.at.desc()).limit(1)).scalar()
+def head_before(connection: sa.Connection, subject: str, at: float, live: str) -> str | None:
+    """The head that `live` took the place of after `at`, a time of the forge's; None where nothing says it did.
+
+    In the same second counts as after: which came first can't be told then, and a run must not be for the later one.
+    """
+    of = sa.select(heads.head, heads.at).where(heads.subject == subject)
+    since = connection.execute(of.where(heads.head == live).order_by(heads.seen_at.desc()).limit(1)).first()
+    if since is None or since.at < at:
+        return None
+    return connection.execute(
+        of.where(heads.head != live, heads.at <= since.at).order_by(heads.seen_at.desc())
+    ).scalar()
 
 
-def saw_head(connection: sa.Connection, subject: str, head: str, at: float) -> None:
-    """Notes a head as a delivery showed it; what is known already is not noted again."""
-    if head_at(connection, subject, at) != head:
-        connection.execute(schema.heads.insert().values(subject=subject, head=head, at=at))
+def saw_head(connection: sa.Connection, subject: str, head: str, *, at: float, now: float) -> None:
+    """Notes a head as a delivery showed it; what was seen last already is not noted again."""
+    query = sa.select(heads.head).where(heads.subject == subject)
+    if connection.execute(query.order_by(heads.seen_at.desc()).limit(1)).scalar() != head:
+        connection.execute(schema.heads.insert().values(subject=subject, head=head, at=at, seen_at=now))

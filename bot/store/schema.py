@@ -121,8 +121,9 @@ heads = sa.Table(  # which head of a pull request was known since when, from the
     metadata,
     sa.Column("subject", sa.Text, nullable=False),
     sa.Column("head", sa.Text, nullable=False),
-    sa.Column("at", sa.Float, nullable=False),
-    sa.PrimaryKeyConstraint("subject", "head", "at"),
+    sa.Column("at", sa.Float, nullable=False),  # by the forge's clock, whole seconds on most
+    sa.Column("seen_at", sa.Float, nullable=False),  # by ours
+    sa.PrimaryKeyConstraint("subject", "seen_at"),
 )
 
 settings = sa.Table(  # small durable facts: pause, high-water marks, which ref namespace a forge takes

@@ -212,8 +212,10 @@ class Room:
     def already_obeyed(self, repo: Repo, comment_id: str, line: str, occurrence: int) -> bool:
         return (repo, comment_id, line, occurrence) in self.obeyed
 
-    def head_seen(self, pull: PullRef, at: datetime) -> Sha | None:
-        return next((sha for when, sha in reversed(self.seen.get(pull, [])) if when <= at), None)
+    def head_seen(self, pull: PullRef, at: datetime, live: Sha) -> Sha | None:
+        seen = self.seen.get(pull, [])
+        moved = any(sha == live and when >= at for when, sha in seen)
+        return next((sha for _, sha in reversed(seen) if sha != live), live) if moved else live
 
     def open_on(self, subject: Subject) -> Sequence[RunView]:
         return [row for row in self.rows if row.is_open and row.intent.event.subject == subject]

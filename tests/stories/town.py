@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -195,6 +196,11 @@ class Town:
         assert delivery.comment is not None
         with self.world.lock:
             return {reaction.content for reaction in delivery.comment.reactions}
+
+    def states(self) -> list[str]:
+        """The states of the deliveries, as the store has them."""
+        with sqlite3.connect(self.home / "leadsman.db") as connection:
+            return [state for (state,) in connection.execute("select state from deliveries")]
 
     def processes(self) -> list[int]:
         """Processes of runs of this town: they carry its home in their environment."""

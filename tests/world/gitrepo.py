@@ -124,6 +124,13 @@ class BareRepo:
         """Takes a commit of a fork over, under `ref`."""
         self.git("fetch", "-q", "--no-tags", str(other.path), f"+{sha}:{ref}")
 
+    def forget(self, sha: str) -> None:
+        """A commit that no ref names is collected, as a forge does some time after a force push."""
+        self.git("reflog", "expire", "--expire=now", "--all")
+        self.git("prune", "--expire=now")
+        if self.git("cat-file", "-t", sha, check=False) == "commit":
+            raise AssertionError(f"{sha} is still named by a ref")
+
     def is_ancestor(self, older: str, newer: str) -> bool:
         return self.git("merge-base", older, newer, check=False).strip() == older
 

@@ -72,6 +72,7 @@ def read(headers: Mapping[str, str], body: bytes, *, source: str, at: datetime) 
             return found
         subject, what, head = found
         actor = _actor(fields.at("sender"))
+        at = _when(fields, at)
     except Misshapen as problem:
         return Malformed(str(problem))
     return Event(
@@ -85,6 +86,18 @@ _Found = tuple[Subject, Happening, Sha | None]
 def _actor(user: Fields) -> Actor:
     kind = user.text("type") if "type" in user else ""
     return Actor(login=user.word("login"), id=str(user.number("id")), is_bot=kind == "Bot")
+
+
+def _when(payload: Fields, at: datetime) -> datetime:
+    """When a pull request's head was so, by GitHub's clock (whole seconds); else when the delivery came."""
+    pull = payload.at("pull_request") if "pull_request" in payload else None
+    if pull is None or "updated_at" not in pull:
+        return at
+    try:
+        told = datetime.fromisoformat(pull.text("updated_at"))
+    except ValueError:
+        return at
+    return told if told.tzinfo else at
 
 
 def _comment(payload: Fields, repo: Repo) -> _Found | Ignored:
