@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bot.errors import Forbidden, Gone, Unavailable
+from bot.errors import Forbidden, Gone, Unavailable, UserError
 from bot.forges import Forge
 from bot.forges.github import Settings, connect
 from bot.forges.github.client import Github
@@ -169,6 +169,31 @@ def test_the_changed_files_have_both_names_of_a_rename_and_all_pages(forge: Gith
     many = {f"many/{n:03}.txt": f"{n}\n" for n in range(120)}
     pull = shop.pull(head="topic", files={"old.txt": None, "new.txt": "same\n" * 9, **many}, author="alice")
     assert {"old.txt", "new.txt", *many} == set(forge.changed_files(on(pull)))
+
+
+def test_what_github_does_not_list_is_not_passed_over(forge: Github, shop: Repository) -> None:
+    pull = shop.pull(head="topic", files={f"{n}.txt": f"{n}" for n in range(3000)}, author="alice")
+    assert 3000 == len(forge.changed_files(on(pull)))
+    pull.push({"one-more.txt": "x"})
+    with pytest.raises(UserError, match="#1 changes 3001 files, and GitHub lists only 3000"):
+        forge.changed_files(on(pull))
+
+
+def test_a_push_is_known_by_the_paths_it_changed(forge: Github, shop: Repository, world: World) -> None:
+    shop.commit({"old.txt": "same\n" * 9})
+    before = Sha(shop.sha())
+    after = Sha(shop.commit({"old.txt": None, "new.txt": "same\n" * 9, "x/y": "z"}))
+    assert {"old.txt", "new.txt", "x/y"} == set(forge.changed_between(SHOP, before, after) or ())
+    assert () == forge.changed_between(SHOP, after, after)
+    assert 2 == len(world.asked("/repos/*"))
+
+
+def test_a_push_whose_paths_can_not_all_be_told_is_not_known(forge: Github, shop: Repository) -> None:
+    before = Sha(shop.sha())
+    one, other = (Sha(shop.commit({name: "x"}, branch=name, parent=before)) for name in ("one", "other"))
+    large = Sha(shop.commit({f"{n}.txt": f"{n}" for n in range(300)}))
+    told = [(one, other), (one, before), (before, large), (Sha("1" * 40), large), (before, Sha("1" * 40))]
+    assert [None] * 5 == [forge.changed_between(SHOP, *ends) for ends in told]
 
 
 def test_an_issue_is_read_with_its_labels_and_assignees(forge: Github, shop: Repository, world: World) -> None:

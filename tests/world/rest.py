@@ -41,6 +41,7 @@ CALLS: dict[str, Callable[[Call], Answer]] = {
     f"GET {R}/commits/{{ref}}/status": rest_git.combined_status,
     f"GET {R}/commits/{{ref}}/check-runs": rest_git.check_runs,
     f"GET {R}/commits/{{ref}}": rest_git.commit,
+    f"GET {R}/compare/{{basehead}}": rest_git.compare,
     f"POST {R}/statuses/{{sha}}": rest_git.add_status,
     f"POST {R}/check-runs": rest_git.add_check_run,
     f"PATCH {R}/check-runs/{{check_run_id}}": rest_git.edit_check_run,
@@ -66,7 +67,7 @@ CALLS: dict[str, Callable[[Call], Answer]] = {
 }
 """`METHOD template` as the OpenAPI description names them; the first that fits answers."""
 
-_SPANNING = {"path", "ref", "branch"}  # these may hold slashes
+_SPANNING = {"path", "ref", "branch", "basehead"}  # these may hold slashes
 
 
 def _pattern(key: str) -> re.Pattern[str]:

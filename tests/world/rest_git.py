@@ -60,6 +60,16 @@ def commit(call: Call) -> Answer:
     return Answer(200, call.world.shapes.commit(call.repo, call.repo.git.read(_existing(call, call.args["ref"]))))
 
 
+def compare(call: Call) -> Answer:
+    repo = call.repo
+    base, dots, head = call.args["basehead"].partition("...")
+    ends = [_commit(repo, name) for name in (base, head)]
+    if not dots or None in ends:
+        raise not_found()
+    one, other = (repo.git.read(sha or "") for sha in ends)
+    return Answer(200, call.world.shapes.comparison(repo, one, other, repo.git.changes(one.sha, other.sha)))
+
+
 def blob(call: Call) -> Answer:
     try:
         return Answer(

@@ -80,7 +80,8 @@ def tour(world: World, shop: Repository, pull: Pull) -> None:
         f"GET {R}/collaborators/bob/permission", f"GET {R}/hooks",
         f"GET {R}/branches", f"GET {R}/branches/topic", f"GET {R}/git/ref/heads/topic", f"GET {R}/git/blobs/{blob}",
         f"GET {R}/contents/a", f"GET {R}/commits/{sha}", f"GET {R}/commits/main", f"GET {R}/commits/{sha}/check-runs",
-        f"GET {R}/pulls", f"GET {R}/pulls/1", f"GET {R}/pulls/1/files", f"GET {R}/issues?state=all",
+        f"GET {R}/pulls", f"GET {R}/compare/main...topic", f"GET {R}/pulls/1", f"GET {R}/pulls/1/files",
+        f"GET {R}/issues?state=all",
         f"GET {R}/issues/1", f"GET {R}/issues/2", f"GET {R}/issues/1/comments", f"GET {R}/issues/comments/{said.id}",
     ):  # fmt: skip
         assert 200 == alice(call).status_code, call

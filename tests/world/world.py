@@ -10,6 +10,7 @@ with World(tmp_path) as world:
 from __future__ import annotations
 
 import fnmatch
+import functools
 import secrets
 import threading
 from collections.abc import Callable
@@ -125,7 +126,7 @@ class World:
     def app(self, slug: str, **permissions: str) -> App:
         """A GitHub App with a key of its own. It may write contents and comments where not said otherwise."""
         with self.lock:
-            key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+            key = _key(slug)
             usual = {"metadata": "read", "contents": "write", "issues": "write", "pull_requests": "write"}
             app = App(
                 id=self.new_id(),
@@ -251,6 +252,12 @@ class World:
 
 
 _PUBLIC = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+@functools.cache
+def _key(slug: str) -> rsa.RSAPrivateKey:
+    """Made once for all worlds: it takes a while."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def _pem(key: rsa.RSAPrivateKey) -> str:

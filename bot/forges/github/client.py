@@ -84,14 +84,18 @@ class Github:
             return base64.b64decode(there.get_git_blob(found.sha).content)
 
     def changed_between(self, repo: Repo, before: Sha, after: Sha) -> tuple[str, ...] | None:
-        """The paths that differ, old and new names of a rename; None where GitHub can't tell them all."""
+        """The paths that a push changed, old and new names of a rename; None where GitHub can't tell them all.
+
+        It compares with the commit where the two met: what a forced push took away does not show.
+        """
         try:
             with self._there(repo, f"{before}...{after}") as there:
-                files = there.compare(before, after).files
-                paths = _paths((file.filename, file.previous_filename) for file in files)
+                found = there.compare(before, after)
+                files = given(found.files)
+                whole = given(found.status) in ("ahead", "identical") and len(files) < _MOST_COMPARED
         except Gone:
             return None
-        return None if len(files) >= _MOST_COMPARED else paths
+        return _paths((file.filename, file.previous_filename) for file in files) if whole else None
 
     # pull requests and issues
 
