@@ -223,11 +223,7 @@ class Application:
         """What the server may answer before it takes in a body (`webhooks.server`)."""
         if not path.startswith(PATH):
             return TOO_LARGE  # no page takes a body worth the name
-        name = path.removeprefix(PATH)
-        answer = self.door.refusal(method, name, headers, size)
-        if answer is not None:
-            log.info("%s -: %s, before its body", _shown(name), answer.word)
-        return answer
+        return self.door.refusal(method, path.removeprefix(PATH), headers, size)
 
 
 def _headers(environ: WSGIEnvironment) -> dict[str, str]:

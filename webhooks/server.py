@@ -104,6 +104,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc] # waitress has no types
         return consumed
 
     def _refuse(self, answer: Answer) -> None:
+        log.info("%s: %s, before all of its body", ascii(self.path)[1:81], answer.word)
         self.error = _Refused(answer)
         self.completed = True
         self.expect_continue = False
@@ -116,9 +117,11 @@ class _Task(WSGITask):  # type: ignore[misc]
     """Sends a short answer as one piece: one system call and one segment instead of two each."""
 
     wrote_header: bool
+    content_length: Any
 
     def write(self, data: bytes) -> None:
-        if self.wrote_header or not data or len(data) != self.content_length or not self.has_body:
+        short = 0 < len(data) == self.content_length <= SMALL
+        if self.wrote_header or not short or not self.has_body:
             super().write(data)
             return
         self.channel.write_soon(self.build_response_header() + data)

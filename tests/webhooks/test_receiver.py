@@ -6,15 +6,17 @@ import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import flask
 import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.webhooks.senders import OLD, SECRET, SHOPS, House, comment, signed
-from webhooks.receiver import SIZE, Application
-from webhooks.signature import sign
+from webhooks.receiver import SIZE, Application, Table
+from webhooks.signature import Key, sign
 from webhooks.sources import local
 
 BODY = comment()
@@ -287,3 +289,27 @@ def test_health_readiness_and_pages_are_flasks(house: House) -> None:
     )
     assert client.get("/healthz").status_code == 200
     assert client.get("/nothing").status_code == 404
+
+
+def test_while_the_store_cannot_be_written_the_answer_is_503_and_the_next_one_works(house: House) -> None:
+    def read_only(raw: Any, *_: object) -> None:
+        raw.execute("PRAGMA query_only=1")
+
+    def writable(raw: Any, *_: object) -> None:
+        raw.execute("PRAGMA query_only=0")
+
+    sa.event.listen(house.store.engine, "checkout", read_only)
+    answer = house.post(BODY, signed(BODY))
+    assert (answer.status, answer.word) == (503, "unavailable")
+    assert kept(house) == []
+    assert house.woken == []
+    sa.event.remove(house.store.engine, "checkout", read_only)
+    sa.event.listen(house.store.engine, "checkout", writable)
+    assert house.post(BODY, signed(BODY)).status == 202
+
+
+def test_a_changed_configuration_changes_who_may_come_in(house: House) -> None:
+    assert house.post(BODY, signed(BODY, secret=OLD)).status == 202
+    house.door.tables = {"github": Table("github", (Key(SECRET),))}
+    assert house.post(BODY, signed(BODY, secret=OLD)).status == 401
+    assert house.post(BODY, signed(BODY)).status == 200
