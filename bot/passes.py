@@ -170,6 +170,7 @@ def _start(request: Request, hold: Hold, held: int, environ: dict[str, str]) -> 
         environ = {**environ, "MAKEFLAGS": _jobserver(request.passes, environ)}
     if request.note:
         _write_note(request.note, held, hold.waited)
+        environ = _later(environ, hold.waited)
     hold.inherit()
     defaults = [number for number in ENDERS if signal.getsignal(number) != signal.SIG_IGN]
     for number in ENDERS:
@@ -242,6 +243,14 @@ def _write_note(path: str, held: int, waited: float) -> None:
         os.rename(draft, path)
     except OSError as problem:
         raise Misused(f"{path} can't be written: {problem.strerror}") from problem
+
+
+def _later(environ: dict[str, str], waited: float) -> dict[str, str]:
+    """The deadline that a supervisor told the command (seconds since 1970), moved by the wait, as the time limit is."""
+    deadline = environ.get("LEADSMAN_DEADLINE", "")
+    if not (deadline.isascii() and deadline.isdigit() and len(deadline) < 16):
+        return environ
+    return {**environ, "LEADSMAN_DEADLINE": str(int(deadline) + round(waited))}
 
 
 def _as_given(environ: Mapping[str, str]) -> dict[str, str]:

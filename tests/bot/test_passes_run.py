@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -448,18 +449,23 @@ def test_the_wrapper_imports_next_to_nothing(host: Host) -> None:
 
 
 def test_a_supervisor_learns_when_the_passes_are_held(host: Host) -> None:
-    argv, spec = wrapped(("sh", "-c", "cat note/passes.json"), "all", label="the tests", note=Path("note"))
-    assert {"command": ["sh", "-c", "cat note/passes.json"], "passes_note": "note/passes.json"} == spec
+    command = ("sh", "-c", "cat note/passes.json; echo $LEADSMAN_DEADLINE")
+    argv, spec = wrapped(command, "all", label="the tests", note=Path("note"))
+    assert {"command": [*command], "passes_note": "note/passes.json"} == spec
     (host.folder / "note").mkdir()
     holder = host.held("--passes", "1")
-    waiter = host.start(argv, cwd=host.folder)
+    began = time.monotonic()
+    waiter = host.start(argv, cwd=host.folder, env={**host.environ, "LEADSMAN_DEADLINE": "1000"})
     until(host.queueing)
+    until(lambda: time.monotonic() > began + 1.5)
     assert not (host.folder / "note/passes.json").exists()
     assert 0 == release(holder)
-    note = json.loads(waiter.stdout.read())
+    line, deadline = waiter.stdout.read().splitlines()
+    note = json.loads(line)
     assert {"passes", "waited", "held_at", "held_monotonic"} == note.keys()
     assert SIZE == note["passes"]
-    assert 0 < note["waited"] < note["held_monotonic"]
+    assert 1 < note["waited"] <= note["held_monotonic"] - began
+    assert 1000 + round(note["waited"]) == int(deadline)
     assert ["passes.json"] == [path.name for path in (host.folder / "note").iterdir()]
 
 
