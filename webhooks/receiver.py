@@ -80,7 +80,7 @@ class Answer:
         return found
 
 
-NO_METHOD = Answer(405, "post")
+NO_METHOD = Answer(405, "post_only")
 TOO_LARGE = Answer(413, "too_large")
 UNKNOWN = Answer(404, "unknown")
 CLOSED = Answer(403, "no_secret")

@@ -104,7 +104,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc] # waitress has no types
         return consumed
 
     def _refuse(self, answer: Answer) -> None:
-        log.info("%s: %s, before all of its body", ascii(self.path)[1:81], answer.word)
+        log.info("%s: %s, before all of its body", ascii(self.path)[1:-1][:80], answer.word)
         self.error = _Refused(answer)
         self.completed = True
         self.expect_continue = False

@@ -143,10 +143,12 @@ def test_chunks_without_end_are_413_and_without_sense_400(server: Server, house:
     assert house.inbox.listing() == ()
 
 
-def test_chunks_of_a_stranger_are_not_taken_in(server: Server) -> None:
+def test_chunks_of_a_stranger_are_not_taken_in(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     with connected(server) as peer:
         peer.sendall(head({"transfer-encoding": "chunked"}))
         assert answer(peer).status == 401
+    assert "/webhooks/github: unsigned, before all of its body" in caplog.messages
 
 
 def test_a_body_that_breaks_off_is_nothing(server: Server, house: House) -> None:
