@@ -576,6 +576,22 @@ def test_a_queue_of_writes_that_is_too_long_says_when_to_come_back(pull: Pull, w
     forge.close()
 
 
+def test_a_write_that_waits_for_its_turn_is_not_made_when_the_limit_was_met_meanwhile(
+    pull: Pull, world: World, tmp_path: Path
+) -> None:
+    forge = client(world, tmp_path, write_pause_seconds=1)
+    forge.post(on(pull), "first")
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(forge.post, on(pull), "second")
+        world.fail_next("GET *", 429)
+        with pytest.raises(Unavailable):
+            forge.pull(on(pull))
+        with pytest.raises(Unavailable, match="no more calls"):
+            second.result(timeout=10)
+    assert ["first"] == [comment.body for comment in pull.comments]
+    forge.close()
+
+
 # threads and secrets
 
 

@@ -38,7 +38,7 @@ def document(package: str) -> Path:
     if not cached.exists():
         _CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=_CACHE) as folder:
-            fresh = _unpack(_download(package, pin, Path(folder)), pin)
+            fresh = unpacked(_download(package, pin, Path(folder)), pin)
             fresh.replace(cached)
     return cached
 
@@ -55,7 +55,7 @@ def _download(package: str, pin: dict[str, str], folder: Path) -> Path:
     return folder / done.stdout.strip().splitlines()[-1]
 
 
-def _unpack(tarball: Path, pin: dict[str, str]) -> Path:
+def unpacked(tarball: Path, pin: dict[str, str]) -> Path:
     with tarball.open("rb") as file:
         digest = hashlib.file_digest(file, "sha512").digest()
     if f"sha512-{base64.b64encode(digest).decode()}" != pin["integrity"]:

@@ -34,15 +34,20 @@ class Pace:
     def enter(self, *, writes: bool) -> None:
         """Returns when the call may be made. Raises `Unavailable` where that is too far off."""
         with self._lock:
-            now = self._clock()
-            if self._closed_until is not None and now < self._closed_until:
-                raise Unavailable(
-                    f"GitHub allows no more calls before {self._closed_until:%H:%M:%S} UTC.",
-                    retry_at=self._closed_until,
-                )
+            now = self._open()
             wait = self._take_turn(now) if writes else 0.0
         if wait > 0:
             time.sleep(wait)
+            with self._lock:
+                self._open()  # a call that was made meanwhile may have been one too many
+
+    def _open(self) -> datetime:
+        """Now, which is not within the time that GitHub wants to be left alone."""
+        now = self._clock()
+        if self._closed_until is not None and now < self._closed_until:
+            until = self._closed_until
+            raise Unavailable(f"GitHub allows no more calls before {until:%H:%M:%S} UTC.", retry_at=until)
+        return now
 
     def _take_turn(self, now: datetime) -> float:
         """Seconds until the turn to write that is now taken."""
