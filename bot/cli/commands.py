@@ -23,7 +23,7 @@ GROUPS: Mapping[str, Mapping[str, Command]] = {
         "deliveries": Command("bot.cli.deliveries", "what the forges delivered: list, show, replay"),
     },
     "Runs": {
-        "event": Command("bot.cli.event", "starts what a CI step asks for"),
+        "event": Command("bot.cli.event", "works one event from a file, without a server: for a CI step"),
         "handoff": Command("bot.cli.handoff", "starts a command that outlives whatever started it", quick=True),
         "status": Command("bot.cli.status", "the state of a run", quick=True),
         "show": Command("bot.cli.show", "what a run did: report, changes", quick=True),
