@@ -48,6 +48,7 @@ from bot.verification import Running, Verification
 from bot.worksite import Worksite, trailers
 from gitops import evidence
 from gitops.git import Identity
+from gitops.registration import Damaged
 
 START_TRIES = 6
 """How often a run's start is tried while the outside does not answer, before it is given up (about two minutes)."""
@@ -275,8 +276,13 @@ class Road:
     def _seal(self, ages: Ages, run: Run) -> Wait | None:
         message = _commit_message(run)
         mirror = self._repositories.mirror(run.intent.event.subject.repo)
-        with git_trouble("What the command left can't be collected"):
-            sealed = evidence.seal(mirror, run.worktree, base=run.intent.head, identity=self._identity, message=message)
+        try:
+            with git_trouble("What the command left can't be collected"):
+                sealed = evidence.seal(
+                    mirror, run.worktree, base=run.intent.head, identity=self._identity, message=message
+                )
+        except Damaged as problem:
+            return self._end(ages, Failed("seal", f"The worktree is damaged, and was left alone: {problem}"))
         ages.write(
             "sealed",
             Sealed(

@@ -60,8 +60,11 @@ class Worksite:
             return Failed("fetch", why)
         branch = f"leadsman/{intent.run_id}"
         path = self.path(intent.run_id)
-        with git_trouble("The worktree can't be made"):
-            worktree.add(mirror, path, branch=branch, sha=intent.head)
+        try:
+            with git_trouble("The worktree can't be made"):
+                worktree.add(mirror, path, branch=branch, sha=intent.head)
+        except worktree.Taken as problem:
+            return Failed("prepare", f"{path} holds another worktree, which was left alone: {problem}")
         at = datetime.fromtimestamp(self._clock(), UTC)
         run = Run(claim=claim, branch=branch, worktree=path, run_dir=run_dir, load=round(self._load()[0], 2), at=at)
         self._write_ticket(run)

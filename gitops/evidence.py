@@ -18,6 +18,7 @@ _OPERATIONS = {
     "REVERT_HEAD": "revert",
     "rebase-merge": "rebase",
     "rebase-apply": "rebase",
+    "info/sparse-checkout": "sparse checkout",  # what lies outside of it would be taken for removed
 }
 
 _EXACT = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
@@ -38,7 +39,7 @@ class Sealed:
     skipped: tuple[str, ...]
     """Paths that no commit can carry and that were left out: repositories inside the worktree, pipes, sockets."""
     unfinished: str | None
-    """What the command was in the middle of: "merge", "rebase", "cherry-pick", "revert"."""
+    """What the command was in the middle of: "merge", "rebase", "cherry-pick", "revert", "sparse checkout"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def test_every_configuration_it_shows_is_taken(text: str, tmp_path: Path) -> Non
 
 
 def test_every_command_it_shows_exists() -> None:
-    shown = set(re.findall(r"(?:^|[\s/`])leadsman ((?!-)[\w-]+)", code()))
+    shown = set(re.findall(r"(?:^|[\s`]|bin/)leadsman ((?!-)[\w-]+)", code()))
     assert shown
     assert set() == shown - set(COMMANDS)
 

@@ -266,3 +266,28 @@ def test_a_second_server_of_one_home_is_refused_with_exit_code_4(town: Town) -> 
     assert second.returncode == 4
     assert town.server is not None
     assert re.search(rf"held by pid {town.server.pid} ", second.stderr)
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        ("git sparse-checkout set nothing", "sparse checkout"),
+        (
+            "git checkout -q -b other HEAD~1; echo 1 > topic.txt; git add .; git commit -qm o; git merge -q $LEADSMAN_BASE",
+            "merge",
+        ),
+        ("rm .git; git init -q .", "damaged"),
+    ],
+)
+def test_a_command_that_leaves_its_worktree_in_disorder_fails_and_publishes_nothing(
+    town: Town, command: str, word: str
+) -> None:
+    repo = town.repo()
+    town.task("disorder", ["sh", "-c", f"{command} || true"])
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run disorder")
+    assert word in town.settled(pull, "**Failed** `disorder` (seal)")
+    assert town.run_branches(repo) == []
+    town.until("closed", town.closed)
+    town.assert_nothing_is_left(repo)
