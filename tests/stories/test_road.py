@@ -273,7 +273,7 @@ def test_a_second_server_of_one_home_is_refused_with_exit_code_4(town: Town) -> 
     [
         ("git sparse-checkout set nothing", "sparse checkout"),
         (
-            "git checkout -q -b other HEAD~1; echo 1 > topic.txt; git add .; git commit -qm o; git merge -q $LEADSMAN_BASE",
+            "git checkout -qb other HEAD~1; echo 1 > topic.txt; git add .; git commit -qm o; git merge $LEADSMAN_BASE",
             "merge",
         ),
         ("rm .git; git init -q .", "damaged"),
