@@ -25,7 +25,7 @@ FOLDER = "LEADSMAN_POOL_DIR"
 """The environment variable that moves the pool's folder from ~/.cache/leadsman/cpu-pool."""
 
 HIGH = 100
-"""Lowest descriptor that a held pass is put on: programs like to use fixed small numbers for their own."""
+"""Lowest descriptor that a pass is put on: programs like to use fixed small numbers for their own."""
 
 FIRST_NOTICE, NEXT_NOTICE = 2.0, 60.0
 """Seconds of waiting before the first notice, and between the later ones."""
@@ -280,7 +280,7 @@ class Pool:
         def sweep() -> None:
             for slot in list(free):
                 if len(held) < count and _locked(free[slot], fcntl.LOCK_EX):
-                    held.append(raised(free.pop(slot)))
+                    held.append(free.pop(slot))
                     _sign(held[-1], wait.line)
 
         try:
@@ -390,7 +390,8 @@ def _watch(folder: str) -> int | None:
 
 
 def _open(path: str) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    """A lock's file, opened high up: it must not become a closed standard error either, and be written notices to."""
+    descriptor = raised(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a plain file", path)

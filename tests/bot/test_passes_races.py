@@ -165,6 +165,17 @@ def test_a_request_that_still_collects_is_named_and_keeps_what_it_has(host: Host
     assert 0 == collector.wait(10)
 
 
+def test_a_request_that_is_killed_while_it_collects_leaves_nothing(host: Host) -> None:
+    host.pool.mkdir()
+    mine = Pool(str(host.pool), 3).take(1, "the test", tell=pytest.fail)
+    collector = worker(host, size=3, count=3)
+    until(lambda: 3 == len(host.locked()))
+    collector.kill()
+    collector.wait()
+    assert (1, False) == (len(host.locked()), host.queueing())
+    mine.release()
+
+
 def test_the_pass_outlives_its_wrapper_while_the_command_lives(host: Host) -> None:
     process = host.held("--passes", ALL)
     process.kill()

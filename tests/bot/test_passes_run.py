@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from bot.passes import wrapped
+from bot.pool import Pool, _Wait
 from tests.bot.passes_host import SIZE, WRAPPER, Host, release, until
 
 ALL = str(SIZE)
@@ -471,3 +472,53 @@ def test_a_supervisor_learns_when_the_passes_are_held(host: Host) -> None:
 
 def test_a_task_without_passes_is_not_wrapped(tmp_path: Path) -> None:
     assert (("make", "test"), {}) == wrapped(["make", "test"], 0, label="", note=tmp_path)
+
+
+def test_notices_of_a_wrapper_without_standard_descriptors_reach_no_lock(host: Host) -> None:
+    holder = host.held("--passes", ALL, "--label=holder")
+    closed = 'exec "$@" <&- >&- 2>&-'
+    waiter = host.start(["sh", "-c", closed, "sh", *WRAPPER, "run", "--", "sh", "-c", "test ! -e /proc/self/fd/2"])
+    until(host.queueing)
+    until(lambda: time.time() > int(host.status()["holders"][0]["holder"].split()[2][6:]) + 3)
+    for path in host.pool.glob("*.lock"):
+        assert "waited" not in path.read_text()
+    assert all(" label=holder" in held["holder"] for held in host.status()["holders"])
+    assert (0, 0) == (release(holder), waiter.wait(10))
+
+
+def test_five_holders_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    pool = Pool(str(tmp_path), 8)
+    told: list[str] = []
+    wait = _Wait(pool, 3, "mine", told.append)
+    with pool.take(7, "theirs", tell=pytest.fail):
+        wait.notice("no reason")
+        assert (2.0, []) == (pytest.approx(wait.until_notice(), abs=0.5), told)
+        wait._due -= 2
+        wait.notice("no reason")
+        wait.notice("no reason")
+    (notice,) = told
+    assert 5 == notice.count(f"pid={os.getpid()} passes=7 since=")
+    assert "mine has waited 0 s for 3 of 8 passes: no reason (pool of 8 in " in notice
+    assert notice.endswith("; and 2 more)")
+    assert 60 == pytest.approx(wait.until_notice(), abs=1)
+
+
+FIFO = """
+import os, sys
+auth = [word for word in os.environ["MAKEFLAGS"].split() if "auth=fifo:" in word][0]
+print(os.read(os.open(auth.partition("fifo:")[2], os.O_RDONLY | os.O_NONBLOCK), 100))
+"""
+
+
+@pytest.mark.parametrize("make", ["GNU Make 4.4", "GNU Make 10.0.90", "BSD make", ""])
+def test_the_jobserver_has_a_name_where_make_takes_one(host: Host, make: str) -> None:
+    tools = host.folder / "tools"
+    tools.mkdir()
+    (tools / "sh").symlink_to("/bin/sh")
+    if make:
+        (tools / "make").write_text(f"#!/bin/sh\necho '{make}'\necho more\n")
+        (tools / "make").chmod(0o755)
+    environ = {**host.environ, "PATH": str(tools)}
+    ended = host.run("run", "--jobserver", "--passes", ALL, "--", sys.executable, "-c", FIFO, env=environ)
+    tokens = "b'" + "+" * (SIZE - 1) + "'"
+    assert (0, f"{tokens}\n" if SIZE > 1 else "") == (ended.returncode if SIZE > 1 else 0, ended.stdout)
