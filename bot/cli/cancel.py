@@ -31,7 +31,10 @@ def main(argv: list[str]) -> int:
     say(brief(status))
     if status["state"] == "cancelled":
         return 0
-    print(f"Run {run.run_id} was {status['state']} before it could be cancelled.", file=sys.stderr)
+    if is_over(status):
+        print(f"Run {run.run_id} was {status['state']} before it could be cancelled.", file=sys.stderr)
+    else:
+        print(f"Nothing of run {run.run_id} is alive, but {status.get('error')}. Repair that file.", file=sys.stderr)
     return 1
 
 

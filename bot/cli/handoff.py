@@ -63,14 +63,15 @@ def main(argv: list[str]) -> int:
 
 
 def chosen_driver(given: str | None) -> str:
-    """The driver asked for, else tmux where it is; raises `UsageError` for one that is not there."""
+    """The driver asked for, else tmux where it is, though not inside a run; raises `UsageError` for one not there."""
     from bot.launchers import LAUNCHERS, tmux
 
     if given is not None and given not in LAUNCHERS:
         raise UsageError(f"There is no driver {given}. It is one of: {', '.join(LAUNCHERS)}.")
     if given == "tmux" and not tmux.present():
         raise UsageError("There is no tmux on PATH. Install it, or take `--driver setsid`.")
-    return given or ("tmux" if tmux.present() else "setsid")
+    inside = "LEADSMAN_RUN_ID" in os.environ  # a tmux server that is first needed inside a run would end with it
+    return given or ("tmux" if tmux.present() and not inside else "setsid")
 
 
 def told(run: RunDir, record: Mapping[str, object], *, as_json: bool) -> int:

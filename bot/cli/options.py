@@ -95,5 +95,5 @@ def printable(text: object) -> str:
 
 def say(text: str) -> None:
     """Prints lines, also where the terminal has no letter for something in them."""
-    encoding = sys.stdout.encoding or "utf-8"
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"  # there may be no output to write to
     print(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -36,14 +36,17 @@ def window(run: RunDir, lock: int) -> str | None:  # noqa: ARG001  # held, or th
         return None
     name = session_of(run)
     run.worker_log.touch(mode=0o600)
-    if not alive(name) or tmux("kill-session", "-t", f"={name}"):
-        follow = ("sh", "-c", FOLLOW, "sh", str(run.worker_log), str(run.alive_lock))
-        # Where the user's settings end detached sessions, or keep windows whose program has ended, ours are exempt.
-        keep = (";", "set-option", "-t", f"={name}:", "destroy-unattached", "off")
-        close = (";", "set-option", "-w", "-t", f"={name}:", "remain-on-exit", "off")
-        if tmux("new-session", "-d", "-s", name, "-c", "/", "--", *follow, *keep, *close):
-            return name
-    return None
+    # The window of an earlier round may be about to close.
+    opened = _open(run, name) or (tmux("kill-session", "-t", f"={name}") and _open(run, name))
+    return name if opened else None
+
+
+def _open(run: RunDir, name: str) -> bool:
+    follow = ("sh", "-c", FOLLOW, "sh", str(run.worker_log), str(run.alive_lock))
+    # Where the user's settings end detached sessions, or keep windows whose program has ended, ours are exempt.
+    keep = (";", "set-option", "-t", f"={name}:", "destroy-unattached", "off")
+    close = (";", "set-option", "-w", "-t", f"={name}:", "remain-on-exit", "off")
+    return tmux("new-session", "-d", "-s", name, "-c", "/", "--", *follow, *keep, *close)
 
 
 def alive(name: str) -> bool:

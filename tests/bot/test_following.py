@@ -364,7 +364,7 @@ def test_show_of_a_bare_handoff_says_that_there_is_no_report(harbour: Harbour) -
 
 
 @pytest.mark.parametrize("ended", [True, False])
-def test_attach_without_a_session_points_to_the_log(harbour: Harbour, ended: bool) -> None:  # noqa: FBT001
+def test_attach_without_a_session_points_to_the_log(harbour: Harbour, ended: bool) -> None:
     run = harbour.hand_off(*(["true"] if ended else ["sleep", "1000"]))
     if ended:
         harbour.ended(run)

@@ -76,7 +76,7 @@ def test_hostile_arguments_and_a_hostile_store_are_harmless(harbour: Harbour) ->
     assert len(done.out.splitlines()) == 2, "a line break in a path is escaped"
     assert "\\nünd ☃" in done.out
     [run] = all_runs(store)
-    assert f"{ascii(hostile)}\n" == run.worker_log.read_text()
+    assert run.worker_log.read_text() == ascii(hostile) + "\n"
     assert hostile == record(run)["command"][3:]
     assert str(run.path) == record(run)["run_dir"]
 
@@ -184,6 +184,22 @@ def test_many_handoffs_at_once_are_as_many_runs(harbour: Harbour) -> None:
     assert {kept["run_id"]: "running" for kept in records} == {
         run.path.name: reading(run.path)["state"] for run in all_runs(harbour.store)
     }
+
+
+def test_a_caller_without_input_and_error_streams_is_served(harbour: Harbour) -> None:
+    leadsman = Path(PYTHON).with_name("leadsman")
+    script = f"'{leadsman}' --store X handoff --driver setsid --wait 20 -- sh -c 'echo out; exit 0' <&- 2>&-"
+    subprocess.run(["sh", "-c", script], cwd=harbour.folder, stdout=subprocess.DEVNULL, check=True)
+    [run] = all_runs(harbour.folder / "X")
+    assert run.worker_log.read_text() == "out\n"
+
+
+def test_nobody_who_reads_the_callers_output_has_to_wait_for_the_run(harbour: Harbour) -> None:
+    leadsman = Path(PYTHON).with_name("leadsman")
+    script = f"exec 5>&1; '{leadsman}' handoff -- sleep 1000"
+    environ = {**os.environ, **harbour.environ, "LEADSMAN_HOME": str(harbour.folder / "home")}
+    done = subprocess.run(["sh", "-c", script], env=environ, capture_output=True, text=True, timeout=20, check=True)
+    assert done.stdout.startswith("waiting ")
 
 
 # ── another program's store ──────────────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,8 @@
-"""SIGKILL to whoever starts, supervises or shows a run, at any moment: no run is half started, doubled or lied about."""
+"""SIGKILL to whoever starts, supervises or shows a run, at any moment: no run is doubled, orphaned or lied about."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -20,14 +21,21 @@ ROUNDS = 24
 def test_a_caller_killed_with_its_group_leaves_a_whole_run_or_a_record_that_says_starting(
     harbour: Harbour, driver: str
 ) -> None:
-    """Killed after 0 to 120 ms, in steps: before the record, between any two of its steps, and after it has ended."""
+    """Killed at times spread over a whole handoff and beyond: before its record, between its steps, after its end."""
+    began = time.monotonic()
+    harbour.hand_off("sleep", "1000", options=("--driver", driver))
+    whole = time.monotonic() - began
     seen = set()
     for n in range(ROUNDS):
         mark = harbour.folder / f"ran-{n}"
         script = f"echo >>{mark}; exec sleep 1000"
         caller = harbour.popen("handoff", "--driver", driver, "--store", f"store-{n}", "--", "sh", "-c", script)
-        time.sleep(n * 0.12 / ROUNDS)
-        os.killpg(caller.pid, signal.SIGKILL)
+        if n < ROUNDS - 1:
+            time.sleep(n * 1.3 * whole / ROUNDS)
+        else:
+            caller.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(caller.pid, signal.SIGKILL)
         out, _ = caller.communicate()
         seen.add(_what_is_left(harbour, harbour.folder / f"store-{n}", mark, out.decode()))
     assert "a run" in seen
@@ -51,6 +59,10 @@ def _what_is_left(harbour: Harbour, store: Path, mark: Path, out: str) -> str:
         return "a record"
     assert ("waiting", command(run), supervisor(run)) == (kept["status"], kept["pid"], kept["supervisor_pid"])
     assert alive(kept["pid"])
+    until = time.monotonic() + WAIT
+    while not (mark.exists() and mark.read_text()):
+        assert time.monotonic() < until, f"{run.run_id} runs, and has done nothing in {WAIT} s"
+        os.sched_yield()
     assert end(run.path)["state"] == "cancelled"
     assert mark.read_text() == "\n", "it ran once"
     return "a run"
@@ -134,9 +146,8 @@ def test_a_supervisor_killed_while_it_ends_its_run_is_made_up_for(harbour: Harbo
 
 def test_a_killed_canceller_leaves_a_cancel_that_goes_on(harbour: Harbour) -> None:
     said = Fifo(harbour.folder / "said")
-    run = harbour.hand_off(
-        "sh", "-c", "trap 'echo term >said' TERM; echo up >said; while :; do sleep 1000 & wait; done"
-    )
+    script = "trap 'echo term >said' TERM; echo up >said; while :; do sleep 1000 & wait; done"
+    run = harbour.start("sh", "-c", script, kill_grace=0.3)
     said.line()
     canceller = harbour.popen("cancel", run.path.name)
     assert said.line() == "term"
