@@ -37,7 +37,7 @@ class Sample(NamedTuple):
     def line(self) -> str:
         loads = (f"{load:.2f}" for load in (self.load1, self.load5, self.load15))
         pool = ("" if count is None else str(count) for count in (self.pool_size, self.pool_held))
-        return "\t".join((f"{self.at:.0f}", *loads, str(self.cpus), *pool)) + "\n"
+        return "\t".join((str(int(self.at)), *loads, str(self.cpus), *pool)) + "\n"
 
 
 class Samples(NamedTuple):
