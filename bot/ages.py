@@ -145,6 +145,14 @@ class Ages:
     def forget(self, name: str) -> None:
         (self.path / f"{name}.json").unlink(missing_ok=True)
 
+    def reach_for_claim(self) -> None:
+        """From here on the remote may hold a claim of this run, written down or not."""
+        (self.path / "claiming").touch()
+
+    @property
+    def reached_for_claim(self) -> bool:
+        return (self.path / "claiming").exists()
+
     def silence(self) -> None:
         """From here on nothing is said of the run in public: its claim was taken away."""
         (self.path / "silenced").touch()

@@ -114,6 +114,23 @@ class Claims:
         self._journal.say("claim_lost", run=intent.run_id, key=key, holder=holder.by, holder_run=holder.run_id)
         return holder
 
+    def made(self, intent: Intent, lease: Lease) -> Claim | None:
+        """The claim of this run that the remote holds, where a crash came before it was written down. Makes none.
+
+        Raises `Unavailable` where the remote did not answer.
+        """
+        repo = intent.event.subject.repo
+        key = key_of(intent.event.subject, intent.task.name)
+        mirror = self._repositories.mirror(repo)
+        for namespace in self._namespaces(repo):
+            ref = namespace + hashlib.sha256(key.encode()).hexdigest()
+            with git_trouble(f"The claim of {key} can't be read"):
+                oid = refs.read(mirror, ref)
+                message = refs.said(mirror, ref, oid) if oid is not None else None
+            if oid is not None and message is not None and _run_of(message) == intent.run_id:
+                return self._won(intent, lease, key, ref, oid)
+        return None
+
     def ours(self, claim: Claim) -> bool:
         """Whether the ref still holds this claim's commit. Raises `Unavailable` where that can't be seen."""
         mirror = self._repositories.mirror(claim.intent.event.subject.repo)

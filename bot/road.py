@@ -8,6 +8,7 @@ step is next (`next_step`); nothing is kept in memory.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -49,6 +50,8 @@ from bot.worksite import Worksite, trailers
 from gitops import evidence
 from gitops.git import Identity
 from gitops.registration import Damaged
+
+log = logging.getLogger(__name__)
 
 START_TRIES = 6
 """How often a run's start is tried while the outside does not answer, before it is given up (about two minutes)."""
@@ -152,6 +155,9 @@ class Road:
                 return None if ages is None else self._walk(run_id, ages)
             except (Unavailable, OSError) as problem:
                 return self._put_off(run_id, Ages(self._runs_dir / run_id), problem)
+            except Exception as problem:  # the border: an accident of ours is bounded like a stranger's
+                log.exception("run %s can't go on", run_id)
+                return self._put_off(run_id, Ages(self._runs_dir / run_id), problem)
 
     def _walk(self, run_id: str, ages: Ages) -> float | None:
         while True:
@@ -221,6 +227,7 @@ class Road:
         lease = self._lease(intent.run_id)
         if lease is None:
             return Wait()
+        ages.reach_for_claim()
         match self._claims.take(intent, lease):
             case Claim() as claim:
                 ages.write("claim", claim)
@@ -356,7 +363,10 @@ class Road:
         return None
 
     def _close(self, ages: Ages) -> Wait | None:
-        if (claim := ages.claim) is not None:
+        claim = ages.claim
+        if claim is None and ages.reached_for_claim and not ages.has("held"):
+            claim = self._claims.made(ages.intent, Lease("none", "none"))
+        if claim is not None:
             self._claims.release(claim, _why_released(ages))
         at = self._now()
         ages.write("closed", Closed(at))

@@ -52,6 +52,9 @@ THREADS = 16
 SWEEP_SECONDS = 20.0
 """How often the store is looked through for what a lost hint left lying."""
 
+ACCIDENTS = 5
+"""How often a delivery is tried that ends in an error of ours."""
+
 DELIVERY_SECONDS = 24 * 3600
 """How long a delivery is tried while the forge does not answer."""
 
@@ -233,8 +236,19 @@ class Bot:
             wait = kept.entry.due_at - self.clock()
             if wait > 0:
                 return wait
-            self.handle(kept)
+            try:
+                self.handle(kept)
+            except Exception as problem:  # the border: one delivery's accident must not stop its lane
+                log.exception("delivery %s can't be worked", kept.entry.delivery)
+                self._accident(kept.entry, problem)
         return None
+
+    def _accident(self, entry: Entry, problem: Exception) -> None:
+        """An error of ours: tried a few times, then set aside. It comes back when it is redelivered or replayed."""
+        why = f"an error of Leadsman's own: {type(problem).__name__}: {problem}"[:500]
+        given_up = entry.tries + 1 >= ACCIDENTS
+        self.inbox.failed(entry.id, why, None if given_up else self.clock() + 2.0**entry.tries)
+        self.journal.say("accident", delivery=entry.delivery, why=why, given_up=given_up)
 
     def handle(self, kept: Kept) -> None:
         """Decides one delivery and carries that out. Safe to repeat: what was obeyed is not obeyed again."""

@@ -2,7 +2,8 @@
 
 POINT is `STEP:begins` or `STEP:ended` for a step of `bot.road`, or one of `remembered` (a delivery is on disk, nothing
 was decided), `decided` (carried out, the delivery is not done yet), `posted` (a comment is out, and not written down),
-`started` (the supervisor runs, nothing was written down). It is the real server with its own parts.
+`started` (the supervisor runs, nothing was written down), `claimed` (the claim is on the remote, and not written down).
+`poisoned` does not kill: each comment that holds "poison" trips over an error. It is the real server and its own parts.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from bot import road
 from bot.ages import Step
 from bot.cli import serve
 from bot.cli.server import Serving
+from bot.dispatch import Hint
+from bot.model import Commented, Event
 from bot.wiring import Bot
 
 
@@ -46,8 +50,23 @@ def arm(serving: Serving, point: str) -> None:
     if point == "posted":
         for forge in bot.forges.values():
             _die_after(forge, "post")
+    if point == "claimed":
+        _die_after(bot.road._claims, "take")
+    if point == "poisoned":
+        bot._decide = _poisoned(bot._decide)  # type: ignore[method-assign]
     if point == "started":
         _die_after(road, "start")
+
+
+def _poisoned(real: Callable[[Event], list[Hint]]) -> Callable[[Event], list[Hint]]:
+    """An error of ours, whenever a comment holds the word."""
+
+    def decide(event: Event) -> list[Hint]:
+        if isinstance(event.what, Commented) and "poison" in event.what.text:
+            raise ZeroDivisionError
+        return real(event)
+
+    return decide
 
 
 def _die_after(where: Any, name: str) -> None:

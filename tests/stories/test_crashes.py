@@ -58,3 +58,29 @@ def test_a_redelivery_after_the_crash_starts_no_second_run(town: Town) -> None:
     town.until("the run is closed", town.closed)
     assert len(town.runs()) == 1
     assert len(town.run_branches(repo)) == 1
+
+
+def test_a_run_that_is_cancelled_between_its_claim_and_the_note_of_it_leaves_no_claim(town: Town) -> None:
+    repo = town.repo()
+    pull = town.pull_of(repo)
+    town.start(crash="claimed")
+    town.deliver(pull.comment("alice", "/run fix"))
+    town.dies()
+    assert [ref for ref in town.refs(repo) if "claims" in ref]
+    (run,) = town.runs()
+    (run / "cancel.json").write_text('{"by": "an operator"}')
+    town.start()
+    town.settled(pull, "**Cancelled** `fix` by an operator")
+    town.until("closed", town.closed)
+    town.assert_nothing_is_left(repo)
+
+
+def test_a_delivery_that_trips_over_an_error_of_ours_does_not_stop_those_behind_it(town: Town) -> None:
+    repo = town.repo()
+    pull = town.pull_of(repo)
+    town.start(crash="poisoned")
+    first, second = pull.comment("alice", "/run fix poison"), pull.comment("alice", "/run fix")
+    town.deliver(first)
+    town.deliver(second)
+    town.settled(pull, "**Published** `fix`")
+    assert sorted(town.states()) == ["done", "failed"]
