@@ -244,7 +244,7 @@ class Pool:
         return f"{self.path}/slot-{slot}.lock"
 
     def _pass_turnstile(self, wait: _Wait) -> int:
-        """Its descriptor, once it is ours. The kernel keeps the line, first come first served, and forgets the dead."""
+        """Its descriptor, once it is ours. The kernel keeps the line, nearly first come first served, and forgets the dead."""
         descriptor = _open(f"{self.path}/turnstile.lock")
         if _locked(descriptor, fcntl.LOCK_EX):
             return descriptor
