@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bot.pool import PoolUnusable, host_size, open_pool
+from bot.cpus import host_size
+from bot.pool import PoolUnusable, open_pool
 
 FILE = "load.tsv"
 """Where the samples are in the home."""

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from bot import pool
+from bot.cpus import host_size
 from bot.pool import HELD, Hold, PoolUnusable, SizesDiffer
 
 TYPE_CHECKING = False
@@ -68,7 +69,7 @@ def wrapped(
     """
     if passes == 0:
         return tuple(argv), {}
-    count = pool.host_size() if passes == "all" else passes
+    count = host_size() if passes == "all" else passes
     path = os.path.join(note, "passes.json")
     wrapper = (sys.executable, "-I", "-S", os.path.join(os.path.dirname(__file__), "cli", "pass_.py"), "run")
     options = (f"--passes={count}", f"--label={label}", f"--note={path}")
@@ -143,7 +144,7 @@ def _log(text: str) -> int:
 
 
 def _run(request: Request, environ: dict[str, str]) -> int:
-    size = pool.host_size()
+    size = host_size()
     if not 1 <= request.passes <= size:
         raise Misused(f"--passes must be between 1 and the pool's size, {size}, not {request.passes}")
     if HELD in environ:

@@ -12,7 +12,7 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing takes as long as all the rest
@@ -30,9 +30,6 @@ HIGH = 100
 FIRST_NOTICE, NEXT_NOTICE = 2.0, 60.0
 """Seconds of waiting before the first notice, and between the later ones."""
 
-NET, UNBELLED = 0.05, 0.01
-"""Seconds between two looks at the slots while nothing rings: the net under the bell, and without any bell."""
-
 
 class PoolUnusable(Exception):
     """No pass can be had here, and why. Work goes on without: the pool never stands in the way."""
@@ -40,56 +37,6 @@ class PoolUnusable(Exception):
 
 class SizesDiffer(Exception):
     """This process counts another number of CPUs than the pool was made for: together they would over-book the host."""
-
-
-def host_size(system: str = "/") -> int:
-    """How many passes this host has: its CPUs, or fewer where affinity or a control group allows fewer (rounded up).
-
-    `system` is where /proc and the control groups' file systems are found.
-    """
-    # Not os.cpu_count(): since Python 3.13 an environment variable overrides it.
-    limits = [os.sysconf("SC_NPROCESSORS_ONLN"), len(os.sched_getaffinity(0)), *_quotas(system)]
-    return max(1, min(limits))
-
-
-def _quotas(system: str) -> Iterator[int]:
-    """The CPU quotas of our control groups and all those around them, v1 and v2, each rounded up to whole CPUs."""
-    try:
-        groups = _lines(f"{system}/proc/self/cgroup")
-        mounts = [line.split(" - ") for line in _lines(f"{system}/proc/self/mountinfo")]
-    except OSError:
-        return
-    for group in groups:
-        _, controllers, path = group.split(":", 2)
-        for place, kind in mounts:
-            filesystem, _, options = kind.split(" ", 2)
-            v2 = filesystem == "cgroup2" and not controllers
-            v1 = filesystem == "cgroup" and "cpu" in controllers.split(",") and "cpu" in options.split(",")
-            if v1 or v2:
-                root, point = place.split(" ")[3:5]
-                yield from _quotas_upwards(system + point, path.removeprefix(root.rstrip("/")), v2=v2)
-
-
-def _quotas_upwards(top: str, path: str, *, v2: bool) -> Iterator[int]:
-    names = [name for name in path.split("/") if name]
-    if ".." in names:  # the group lies outside of what is mounted here
-        names = []
-    for depth in range(len(names) + 1):
-        folder = "/".join([top, *names[:depth]])
-        try:
-            if v2:
-                quota, period = _lines(f"{folder}/cpu.max")[0].split()
-            else:
-                quota, period = (_lines(f"{folder}/cpu.cfs_{what}_us")[0] for what in ("quota", "period"))
-            if quota not in ("max", "-1"):
-                yield -(-int(quota) // int(period))
-        except (OSError, ValueError, IndexError, ZeroDivisionError):
-            continue  # a level without a limit has no such file
-
-
-def _lines(path: str) -> list[str]:
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        return file.read().splitlines()
 
 
 def pool_folder(environ: Mapping[str, str]) -> str:
@@ -171,14 +118,15 @@ class Pool:
         """The size that the pool was made for; None before anyone took a pass. Raises PoolUnusable when unreadable."""
         name = f"{self.path}/size"
         try:
-            text = _lines(name)
+            with open(name, encoding="ascii", errors="replace") as file:
+                text = file.read(32).removesuffix("\n")
         except FileNotFoundError:
             return None
         except OSError as problem:
             raise PoolUnusable(f"{name} can't be read: {problem.strerror}") from problem
-        if len(text) != 1 or not digits(text[0]) or int(text[0]) < 1:
+        if not digits(text) or int(text) < 1:
             raise PoolUnusable(f"{name} does not hold the pool's size; remove it while no pass is held")
-        return int(text[0])
+        return int(text)
 
     def compare_size(self) -> bool:
         """Whether a size is recorded. Raises SizesDiffer when it is not ours; PoolUnusable."""
@@ -244,7 +192,7 @@ class Pool:
         return f"{self.path}/slot-{slot}.lock"
 
     def _pass_turnstile(self, wait: _Wait) -> int:
-        """Its descriptor, once it is ours. The kernel keeps the line, nearly first come first served, and forgets the dead."""
+        """Its descriptor, once it is ours. The kernel keeps the line, nearly as they come, and forgets the dead."""
         descriptor = _open(f"{self.path}/turnstile.lock")
         if _locked(descriptor, fcntl.LOCK_EX):
             return descriptor
@@ -264,7 +212,7 @@ class Pool:
             _thread.start_new_thread(stand_in_line, ())
         except RuntimeError as problem:
             raise PoolUnusable(f"no thread could be started to wait with: {problem}") from problem
-        import ctypes  # noqa: F401  # what _Bell needs: better now than while others wait for us
+        from bot import bell  # noqa: F401  # better imported now than while others wait for us
 
         while not through.acquire(timeout=wait.until_notice()):
             wait.notice("another request is first in line")
@@ -288,7 +236,9 @@ class Pool:
                 free[slot] = _open(self._lock(slot))
             sweep()
             if len(held) < count:
-                with _Bell(self.path) as bell:
+                from bot.bell import Bell
+
+                with Bell(self.path) as bell:
                     sweep()  # what became free before the bell was hung
                     while len(held) < count:
                         bell.wait(wait.until_notice())
@@ -332,61 +282,6 @@ class _Wait:
             f"{self.label} has waited {now - self.since:.0f} s for {self.count} of {self._pool.size} passes: {why} "
             f"(pool of {self._pool.size} in {self._pool.path}; held by {'; '.join(holders[:5] + more) or 'nobody'})"
         )
-
-
-class _Bell:
-    """Rings when a file in the folder is closed for good, which is how a pass becomes free: inotify(7).
-
-    It rings for the end of any holder, whoever wrote it, and for a killed one too. The kernel rings just before the
-    lock goes, and not at all for a lock that is dropped without closing: so there is a look soon after each ring, and
-    now and then without one. Where the kernel has no bell left for us (there are 128 a user), there are only looks.
-    """
-
-    __slots__ = ("_descriptor", "_pause", "_poll")
-
-    def __init__(self, folder: str) -> None:
-        import select
-
-        self._poll = select.poll()
-        self._pause = NET
-        self._descriptor = _watch(folder)
-        if self._descriptor is not None:
-            self._poll.register(self._descriptor, select.POLLIN)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._descriptor is not None:
-            # The kernel takes some 8 ms to take a bell down: not while others stand in line behind us.
-            try:
-                _thread.start_new_thread(os.close, (self._descriptor,))
-            except RuntimeError:
-                os.close(self._descriptor)
-
-    def wait(self, seconds: float) -> None:
-        """Returns when a look at the slots is worth while, after `seconds` at the latest."""
-        longest = UNBELLED if self._descriptor is None else NET
-        self._pause = min(self._pause * 4, longest)
-        if self._poll.poll(min(self._pause, seconds) * 1000) and self._descriptor is not None:
-            os.read(self._descriptor, 1 << 16)
-            self._pause = 0.0002
-
-
-def _watch(folder: str) -> int | None:
-    """An inotify descriptor that tells of files closed in `folder`, or None where there is none to be had."""
-    try:
-        import ctypes
-
-        libc = ctypes.CDLL(None)
-        descriptor: int = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-    except (ImportError, OSError, AttributeError):
-        return None
-    close_write, close_nowrite = 0x08, 0x10
-    if descriptor >= 0 and libc.inotify_add_watch(descriptor, os.fsencode(folder), close_write | close_nowrite) < 0:
-        os.close(descriptor)
-        return None
-    return descriptor if descriptor >= 0 else None
 
 
 def _open(path: str) -> int:

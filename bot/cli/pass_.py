@@ -13,6 +13,7 @@ if __name__ == "__main__":
     sys.path.append(os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")))
 
 from bot import passes, pool
+from bot.cpus import host_size
 
 USAGE = """\
 leadsman pass run [--passes K] [--label TEXT] [--log-fd N] [--jobserver] -- CMD ARGS...
@@ -47,7 +48,7 @@ def main(argv: list[str]) -> int:
 
 def _status(*, as_json: bool) -> int:
     try:
-        shown = pool.open_pool(os.environ, pool.host_size())
+        shown = pool.open_pool(os.environ, host_size())
         size = shown.recorded_size() or shown.size
         holders = shown.holders()
     except pool.PoolUnusable as problem:
@@ -75,7 +76,7 @@ def _print_json(value: dict[str, object]) -> None:
 
 def _size() -> int:
     try:
-        size = pool.host_size()
+        size = host_size()
         pool.open_pool(os.environ, size).compare_size()
     except pool.SizesDiffer as problem:
         sys.stderr.write(f"leadsman pass: {pool.printable(str(problem))}\n")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bot.pool import host_size
+from bot.cpus import host_size
 
 ROOT = Path(__file__).parents[2]
 WRAPPER = (sys.executable, "-I", "-S", str(ROOT / "bot/cli/pass_.py"))

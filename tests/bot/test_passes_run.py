@@ -444,7 +444,7 @@ def test_the_wrapper_imports_next_to_nothing(host: Host) -> None:
     argv = [sys.executable, "-I", "-S", "-X", "importtime", WRAPPER[-1], "run", "--", "true"]
     ended = subprocess.run(argv, env=host.environ, capture_output=True, text=True, check=True)
     imported = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
-    assert {"bot", "bot.passes", "bot.pool"} == {name for name in imported if name.split(".")[0] == "bot"}
+    assert {"bot", "bot.cpus", "bot.passes", "bot.pool"} == {name for name in imported if name.split(".")[0] == "bot"}
     assert imported.isdisjoint({"subprocess", "typing", "json", "pathlib", "threading", "argparse", "random", "ctypes"})
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.pool import _quotas, digits, host_size
+from bot.cpus import _quotas, host_size
+from bot.pool import digits
 from tests.bot.passes_host import SIZE
 
 V2_MOUNT = "31 23 0:28 / /sys/fs/cgroup rw,relatime shared:9 - cgroup2 cgroup2 rw\n"
