@@ -230,8 +230,8 @@ def _make_knows_named_pipes(environ: Mapping[str, str]) -> bool:
     with open(reading, "rb") as output:
         name, _, version = output.readline().decode("ascii", "replace").rpartition(" ")
     os.waitpid(child, 0)
-    major, _, minor = version.strip().partition(".")
-    return name != "GNU Make" or not major.isdigit() or (int(major), int(minor.partition(".")[0] or 0)) >= (4, 4)
+    numbers = [int(part) for part in version.strip().split(".") if pool.digits(part)]
+    return name != "GNU Make" or numbers >= [4, 4]
 
 
 def _write_note(path: str, held: int, waited: float) -> None:

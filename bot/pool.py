@@ -151,25 +151,31 @@ class Pool:
         except FileExistsError:
             self.compare_size()
         finally:
-            os.unlink(draft)
+            if os.path.exists(draft):
+                os.unlink(draft)
 
     def holders(self) -> list[tuple[int, str]]:
         """The held slots, in order, and what their holders wrote. Disturbs nobody for longer than a look."""
-        found: list[tuple[int, str]] = []
-        for slot in range(self.recorded_size() or self.size):
-            try:
-                descriptor = os.open(self._lock(slot), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-            except FileNotFoundError:
-                continue
-            except OSError as problem:
-                raise PoolUnusable(f"{self._lock(slot)} can't be read: {problem.strerror}") from problem
-            try:
-                if not _locked(descriptor, fcntl.LOCK_SH):
-                    line, _, _ = os.pread(descriptor, 512, 0).partition(b"\n")
-                    found.append((slot, printable(line.decode("utf-8", "replace"))))
-            finally:
-                os.close(descriptor)
-        return found
+        looks = ((slot, self._look(self._lock(slot))) for slot in range(self.recorded_size() or self.size))
+        return [(slot, line) for slot, line in looks if line is not None]
+
+    def _look(self, path: str) -> str | None:
+        """The line of a slot that is held; None for a free one. Raises PoolUnusable."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            raise PoolUnusable(f"{path} can't be read: {problem.strerror}") from problem
+        try:
+            if _locked(descriptor, fcntl.LOCK_SH):
+                return None
+            line, _, _ = os.pread(descriptor, 512, 0).partition(b"\n")
+            return printable(line.decode("utf-8", "replace"))
+        except OSError as problem:
+            raise PoolUnusable(f"{path} can't be read: {problem.strerror}") from problem
+        finally:
+            os.close(descriptor)
 
     def take(self, count: int, label: str, *, tell: Callable[[str], None]) -> Hold:
         """Waits in line until `count` passes are held; `tell` gets a notice after 2 s, then every 60 s.

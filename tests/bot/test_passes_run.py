@@ -220,6 +220,7 @@ def test_an_unusable_pool_never_stands_in_the_way(host: Host, break_it: object) 
         number = stream.fileno()
         ended = host.run("run", "--log-fd", str(number), "--", *command, pass_fds=[number])
     assert (0, "held=0\n", "own words\n") == (ended.returncode, ended.stdout, ended.stderr)
+    assert 0 == host.run("status").returncode
     (again,) = log.read_text().splitlines()
     assert re.sub(r"slot-\d", "slot", notice) == re.sub(r"slot-\d", "slot", again)
 
