@@ -57,7 +57,8 @@ def _become(spec: Mapping[str, Any], log: str, go: int, trouble: int) -> NoRetur
         if os.read(go, 1) != b"g":
             os._exit(0)
         os.setpgid(0, 0)
-        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        # An earlier round may have left a FIFO there, which must not hold us up.
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
         os.dup2(output, 1)
         os.dup2(output, 2)
         step = "cwd"

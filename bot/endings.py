@@ -1,4 +1,4 @@
-"""What the end of a run means: from who ended it, its last word and its exit code, in that order."""
+"""What ends a run, and what its end means."""
 
 from __future__ import annotations
 
@@ -20,8 +20,39 @@ def grace(spec: Mapping[str, Any], name: str) -> float:
     return float(spec.get(name, GRACES[name]))
 
 
+class Limits:
+    """When a run has to be ended. Times are seconds of a clock that only goes forward; `began` is one of them."""
+
+    def __init__(self, spec: Mapping[str, Any], began: float) -> None:
+        self._spec = spec
+        self._began = began
+        self._blocked_at: float | None = None
+        limit = spec.get("time_limit")
+        self.deadline: float | None = None if limit is None else began + limit
+
+    def hear(self, verb: str, now: float) -> None:
+        """Takes in the newest word: a run is blocked from its first word that says so until one that does not."""
+        if verb not in WAITING:
+            self._blocked_at = None
+        elif self._blocked_at is None:
+            self._blocked_at = now
+
+    def passed(self, now: float, words: Words) -> str | None:
+        """The `stop_reason` of a limit that was passed; None while there is none."""
+        if self.deadline is not None and now >= self.deadline:
+            return "time_limit"
+        if self._spec.get("speaks") and not words.heard and now >= self._began + grace(self._spec, "startup_grace"):
+            return "silent"
+        if self._blocked_at is not None and now >= self._blocked_at + grace(self._spec, "blocked_grace"):
+            return "blocked"
+        return None
+
+
 def meaning(spec: Mapping[str, Any], stop_reason: str | None, words: Words, code: int) -> dict[str, str | None]:
-    """`state`, `stop_reason` and `error` of a run that has ended; `code` is negative for a signal."""
+    """`state`, `stop_reason` and `error`: from who ended it, its last word and its exit code, in that order.
+
+    `code` is negative for a signal.
+    """
     match stop_reason:
         case "time_limit":
             return _ended("failed", "time_limit", f"It did not end within its time limit of {spec['time_limit']:g} s.")

@@ -30,6 +30,12 @@ def look(pid: int) -> Process | None:
     return Process(pid, stat) if stat else None
 
 
+def start_of(pid: int) -> int | None:
+    """When it started, in clock ticks since boot; None where there is no such process."""
+    process = look(pid)
+    return process.started if process else None
+
+
 def everyone() -> dict[int, Process]:
     """All processes there are, by pid."""
     seen = (look(int(name)) for name in os.listdir("/proc") if name.isdigit())

@@ -27,9 +27,9 @@ if not __package__:  # started by its path: only the standard library is found y
 
 from bot import processes
 from bot.command import IGNORED, Command
-from bot.endings import grace, meaning
+from bot.endings import Limits, grace, meaning
 from bot.statefiles import LastState, discard, read_json, take_lock, time_text, write_json
-from bot.words import WAITING, Listener, Words
+from bot.words import Listener, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Supervisor:
         self.listener = Listener(self.path("status.log"))
         self.state_file = LastState(self.path("status.json"))
         self.began = time.monotonic()
-        self.blocked_at: float | None = None
+        self.limits = Limits(spec, self.began)
         self.kill_at: float | None = None
         self.kill_pause = KILL_TURN
         self.stop_reason: str | None = None
@@ -110,12 +110,12 @@ class Supervisor:
             spec = {**spec, "env": {**spec["env"], "LEADSMAN_DEADLINE": str(deadline)}}
         try:
             self.control = self._make_control()
-            os.close(os.open(self.path("status.log"), os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600))
+            os.close(os.open(self.path("status.log"), os.O_RDONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600))
             self.listener.skip()
             command = Command(spec, self.path("worker.log"))
         except OSError as problem:
             return f"The command was not started, since the run can't be prepared: {problem}."
-        self.status |= {"state": "running", "pid": command.pid, "pid_started": start_of(command.pid)}
+        self.status |= {"state": "running", "pid": command.pid, "pid_started": processes.start_of(command.pid)}
         try:
             self.save()
         except OSError as problem:
@@ -191,22 +191,15 @@ class Supervisor:
     def _reason_to_stop(self) -> str | None:
         if self.term_came or self._cancel_asked():
             return self._cancel_reason()
-        now, spec = time.monotonic(), self.spec
-        if spec.get("time_limit") is not None and now >= self.began + spec["time_limit"]:
-            return "time_limit"
-        if spec.get("speaks") and not self.words.heard and now >= self.began + grace(spec, "startup_grace"):
-            return "silent"
-        if self.blocked_at is not None and now >= self.blocked_at + grace(spec, "blocked_grace"):
-            return "blocked"
-        return None
+        return self.limits.passed(time.monotonic(), self.words)
 
     def _pause(self) -> float:
         """Seconds until the next turn, where nothing happens before."""
         now, due = time.monotonic(), TURN
         if self.kill_at is not None:
             due = min(due, max(self.kill_pause, self.kill_at - now))
-        elif self.spec.get("time_limit") is not None:
-            due = min(due, self.began + self.spec["time_limit"] - now)
+        elif self.limits.deadline is not None:
+            due = min(due, self.limits.deadline - now)
         return max(0.001, due)
 
     def _cancel_asked(self) -> bool:
@@ -222,10 +215,7 @@ class Supervisor:
         said = [words.hear(line) for line in self.listener.fresh(to_the_end=self.exit is not None)]
         if not any(said):
             return
-        if words.verb not in WAITING:
-            self.blocked_at = None
-        elif self.blocked_at is None:
-            self.blocked_at = time.monotonic()
+        self.limits.hear(words.verb, time.monotonic())
         self.status["word"] = {"verb": words.verb, "text": words.text}
         if words.round is not None:
             self.status |= {"round": words.round, "rounds": words.rounds or self.status["rounds"]}
@@ -310,18 +300,13 @@ def first_status(spec: dict[str, Any]) -> dict[str, Any]:
         "state": "created",
         "round": spec.get("round") or 1,
         "supervisor_pid": os.getpid(),
-        "supervisor_started": start_of(os.getpid()),
+        "supervisor_started": processes.start_of(os.getpid()),
         "supervisor": "alive",
         "boot_id": processes.boot_id(),
         "host": os.uname().nodename,
         "started": time_text(),
         **dict.fromkeys(empty),
     }
-
-
-def start_of(pid: int) -> int | None:
-    process = processes.look(pid)
-    return process.started if process else None
 
 
 def usage() -> dict[str, float]:

@@ -32,7 +32,7 @@ def spawn(run: RunDir, lock: int) -> str:
     argv = [sys.executable, "-I", "-S", str(SUPERVISOR), str(run.path), str(LOCK)]
     files = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 2, str(run.worker_log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+        (os.POSIX_SPAWN_OPEN, 2, str(run.worker_log), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600),
         (os.POSIX_SPAWN_DUP2, high[0], 1),
         (os.POSIX_SPAWN_DUP2, high[1], LOCK),
     ]

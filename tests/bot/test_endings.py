@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.endings import meaning
+from bot.endings import Limits, meaning
 from bot.words import Words
 
 SPEC: dict[str, Any] = {"time_limit": 90.0, "startup_grace": 120}
@@ -51,3 +51,33 @@ def test_a_blocked_run_says_what_it_waits_for() -> None:
     words = Words()
     words.hear("needs-decision: keep the old table?")
     assert meaning(SPEC, None, words, 0)["error"] == "keep the old table?"
+
+
+@pytest.mark.parametrize(
+    ("spec", "said", "now", "reason"),
+    [
+        ({}, [], 1e9, None),
+        ({"time_limit": 5}, [], 14.9, None),
+        ({"time_limit": 5}, [], 15, "time_limit"),
+        ({"speaks": True}, [], 129.9, None),
+        ({"speaks": True}, [], 130, "silent"),
+        ({"speaks": True}, ["progress: 1"], 130, "silent"),
+        ({"speaks": True}, ["round: 1/2"], 1e9, None),
+        ({"speaks": True}, ["working: x"], 1e9, None),
+        ({}, ["blocked: x"], 79.9, None),
+        ({}, ["blocked: x"], 80, "blocked"),
+        ({}, ["needs-decision: x", "blocked: y"], 80, "blocked"),
+        ({}, ["blocked: x", "working: y"], 1e9, None),
+        ({"blocked_grace": 3}, ["blocked: x"], 23, "blocked"),
+        ({"time_limit": 5, "speaks": True}, [], 1e9, "time_limit"),
+    ],
+)
+def test_a_limit_is_passed_when_its_time_has_come(
+    spec: dict[str, Any], said: list[str], now: float, reason: str | None
+) -> None:
+    """A run that began at 10 and has spoken from 20 on."""
+    words, limits = Words(), Limits(spec, 10)
+    for line in said:
+        words.hear(line)
+        limits.hear(words.verb, 20)
+    assert limits.passed(now, words) == reason

@@ -212,6 +212,17 @@ def test_resume_forgets_an_old_cancel(harbour: Harbour) -> None:
     assert reading(run.path)["state"] == "running"
 
 
+@pytest.mark.parametrize("name", ["status.log", "worker.log", "control", "waiting.json", "cancel.json"])
+def test_what_a_round_puts_in_the_place_of_a_file_holds_up_no_later_one(harbour: Harbour, name: str) -> None:
+    run = harbour.start("true")
+    harbour.ended(run)
+    (run.path / name).unlink(missing_ok=True)
+    os.mkfifo(run.path / name)
+    done = harbour.leadsman("resume", run.path.name)
+    assert done.code == (3 if name == "worker.log" else 0), done
+    harbour.ended(run)
+
+
 @pytest.mark.parametrize("verb", ["resume", "retry"])
 def test_a_live_run_is_not_started_again(harbour: Harbour, verb: str) -> None:
     run = harbour.hand_off("sleep", "1000")

@@ -14,7 +14,7 @@ import pytest
 from bot import processes
 from bot.launchers import start
 from bot.liveness import end, reading, request_cancel
-from bot.rundir import RunDir, is_locked, read_json
+from bot.rundir import RunDir, is_locked, read_json, take_lock
 from tests.bot.harbour import PYTHON, Fifo, Harbour, alive, await_end, command, record, supervisor
 
 DAEMON = """
@@ -146,7 +146,9 @@ def test_a_run_without_a_readable_spec_does_not_start(harbour: Harbour) -> None:
     started = start(run.path, "setsid")
     assert started.error
     assert "spec.json" in started.error
-    assert not is_locked(run.alive_lock)
+    lock = take_lock(run.alive_lock)
+    assert lock is not None
+    os.close(lock)
 
 
 def test_a_time_limit_ends_everything(harbour: Harbour) -> None:
