@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, assert_never
 from urllib.parse import quote
@@ -15,9 +18,11 @@ from sqlalchemy.pool import NullPool
 
 from bot.ages import Ages, Checked, Ended
 from bot.codec import Unreadable
+from bot.config import find
 from bot.convergence import JudgedRun, UnreadableRuns
+from bot.liveness import reading
 from bot.model import Blocked, Cancelled, Failed, Lost, Outcome, Published, Unchanged
-from bot.rundir import RunDir, read_json
+from bot.rundir import RunDir, all_runs, read_json
 from bot.store import schema
 
 
@@ -46,10 +51,56 @@ def _sqlite(file: Path) -> sa.Engine:
     return sa.create_engine("sqlite://", creator=connect, poolclass=NullPool)
 
 
-def runs_of_store(connection: sa.Connection, runs_dir: Path) -> list[JudgedRun]:
-    """Every run of the index, with what its directory says."""
+def own_store(house: Path) -> Path | str:
+    """The store of a home: SQLite's file, or the URL of a database. Raises UnreadableRuns.
+
+    Nothing else of the configuration is read: its secrets may not be here.
+    """
+    source = find(None, os.environ)
+    try:
+        url = (
+            tomllib.loads(source.read_text(encoding="utf-8")).get("store", {}).get("url", "sqlite")
+            if source
+            else "sqlite"
+        )
+    except (OSError, ValueError, AttributeError) as problem:
+        raise UnreadableRuns(f"{source} can't be read: {problem}") from problem
+    return house / "leadsman.db" if url == "sqlite" else str(url)
+
+
+def runs_of_home(store: Path | str, runs_dir: Path) -> list[JudgedRun]:
+    """Every run of a home: those of its store, where there is one yet, and those that were handed off."""
+    indexed: list[JudgedRun] = []
+    if isinstance(store, str) or store.exists():
+        with looking_at(store) as connection:
+            indexed = runs_of_store(connection, runs_dir)
+    known = {run.run for run in indexed}
+    return indexed + [_handed_off(run) for run in all_runs(runs_dir) if run.path.name not in known]
+
+
+def _handed_off(run: RunDir) -> JudgedRun:
+    status = reading(run.path)
+    why = status.get("error")
+    return JudgedRun(
+        run=run.path.name,
+        created_at=_created_at(run.path.name),
+        status=str(status.get("state")),
+        fix_rounds=max(0, int(status.get("round") or 1) - 1),
+        error=_error(Failed("command", str(why)), status) if why else None,
+    )
+
+
+def _created_at(run_id: str) -> float:
+    try:
+        return datetime.strptime(run_id[:15], "%Y%m%d-%H%M%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:  # digits that are no date
+        return 0.0
+
+
+def runs_of_store(connection: sa.Connection, runs_dir: Path, since: float = 0.0) -> list[JudgedRun]:
+    """The runs of the index that were created at or after `since`, with what their directories say."""
     run = schema.runs.c
-    rows = connection.execute(sa.select(run.run_id, run.created_at, run.closed_at))
+    rows = connection.execute(sa.select(run.run_id, run.created_at, run.closed_at).where(run.created_at >= since))
     return [_judged(runs_dir / run_id, run_id, float(created), closed) for run_id, created, closed in rows]
 
 

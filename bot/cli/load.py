@@ -156,7 +156,7 @@ def _convergence(
     verdict = Convergence((), None)
     try:
         kept = verdicts.read(since) if verdicts is not None else None
-        runs = _runs(options, house)
+        runs = _runs(options, house, since)
         verdict = judge(runs, since)
         if kept is None and verdict.converged is not None and verdicts is not None:
             home.make(house)
@@ -166,38 +166,21 @@ def _convergence(
     return runs, kept or verdict.as_json()
 
 
-def _runs(options: dict[str, str], house: Path) -> list[JudgedRun]:
+def _runs(options: dict[str, str], house: Path, since: float) -> list[JudgedRun]:
     """The runs to judge; none where there is no store yet. Raises UnreadableRuns."""
     if "--runs" in options:
         from bot.convergence import runs_of_file
 
         return runs_of_file(Path(options["--runs"]))
-    store = Path(options["--runs-db"]) if "--runs-db" in options else _own_store(house)
-    if isinstance(store, Path) and not store.exists():
+    from bot.runlist import looking_at, own_store, runs_of_home, runs_of_store
+
+    if "--runs-db" not in options:
+        return runs_of_home(own_store(house), house / "runs")
+    store = Path(options["--runs-db"])
+    if not store.exists():
         return []
-    from bot.runlist import looking_at, runs_of_store
-
     with looking_at(store) as connection:
-        return runs_of_store(connection, store.parent / "runs" if isinstance(store, Path) else house / "runs")
-
-
-def _own_store(house: Path) -> Path | str:
-    """SQLite's file, or the URL of a database. Nothing else of the configuration is read: it may lack its secrets."""
-    import tomllib
-
-    from bot.config import find
-    from bot.convergence import UnreadableRuns
-
-    source = find(None, os.environ)
-    try:
-        url = (
-            tomllib.loads(source.read_text(encoding="utf-8")).get("store", {}).get("url", "sqlite")
-            if source
-            else "sqlite"
-        )
-    except (OSError, ValueError, AttributeError) as problem:
-        raise UnreadableRuns(f"{source} can't be read: {problem}") from problem
-    return house / "leadsman.db" if url == "sqlite" else str(url)
+        return runs_of_store(connection, store.parent / "runs")
 
 
 def _told(report: dict[str, Any]) -> list[str]:
