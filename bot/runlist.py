@@ -97,10 +97,10 @@ def _created_at(run_id: str) -> float:
         return 0.0
 
 
-def runs_of_store(connection: sa.Connection, runs_dir: Path, since: float = 0.0) -> list[JudgedRun]:
-    """The runs of the index that were created at or after `since`, with what their directories say."""
+def runs_of_store(connection: sa.Connection, runs_dir: Path) -> list[JudgedRun]:
+    """Every run of the index, with what its directory says."""
     run = schema.runs.c
-    rows = connection.execute(sa.select(run.run_id, run.created_at, run.closed_at).where(run.created_at >= since))
+    rows = connection.execute(sa.select(run.run_id, run.created_at, run.closed_at))
     return [_judged(runs_dir / run_id, run_id, float(created), closed) for run_id, created, closed in rows]
 
 

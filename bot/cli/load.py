@@ -156,7 +156,7 @@ def _convergence(
     verdict = Convergence((), None)
     try:
         kept = verdicts.read(since) if verdicts is not None else None
-        runs = _runs(options, house, since)
+        runs = _runs(options, house)
         verdict = judge(runs, since)
         if kept is None and verdict.converged is not None and verdicts is not None:
             home.make(house)
@@ -166,7 +166,7 @@ def _convergence(
     return runs, kept or verdict.as_json()
 
 
-def _runs(options: dict[str, str], house: Path, since: float) -> list[JudgedRun]:
+def _runs(options: dict[str, str], house: Path) -> list[JudgedRun]:
     """The runs to judge; none where there is no store yet. Raises UnreadableRuns."""
     if "--runs" in options:
         from bot.convergence import runs_of_file
