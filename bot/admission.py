@@ -30,7 +30,7 @@ class Host:
     retrying: int = 0
     retry_cap: int | None = None
     parallel: Mapping[str, int] = field(default_factory=dict)
-    """repository -> its project's max_parallel (default 1)."""
+    """repository, casefolded as forges compare names -> its project's max_parallel (default 1)."""
 
 
 def admit(host: Host, repo: str) -> str | Refused:
@@ -68,7 +68,7 @@ def _bounds(host: Host) -> Refused | None:
 
 
 def _repository(host: Host, repo: str) -> Refused | None:
-    allowed = host.parallel.get(repo, 1)
+    allowed = host.parallel.get(repo.casefold(), 1)
     running = sum(1 for held in host.taken.values() if held == repo)
     if running < allowed:
         return None

@@ -154,7 +154,7 @@ class Answers:
         with self._store.read() as connection:
             row = runs.get(connection, run_id)
             intent = runs.intent(connection, run_id)
-            queue = [waiting.run_id for waiting in runs.waiting(connection)]
+            position = runs.position(connection, row) if row is not None else 0
         if row is None or intent is None:
             return Part(wording.unknown_run(run_id), well=False)
         marker = f"<!-- leadsman run={run_id} head={intent.head} -->"
@@ -169,13 +169,12 @@ class Answers:
             if row.outdated:
                 report = f"{wording.outdated(intent.head, row.outdated)}\n\n{report}"
             return Part(report, well=well, marker=marker)
-        return Part(self._under_way(ages, row, intent, queue), well=None, marker=marker)
+        return Part(self._under_way(ages, row, intent, position), well=None, marker=marker)
 
-    def _under_way(self, ages: Ages, row: runs.Row, intent: Intent, queue: Sequence[str]) -> str:
+    def _under_way(self, ages: Ages, row: runs.Row, intent: Intent, position: int) -> str:
         if RunDir(ages.path).status.exists():
             said = wording.running(row.run_id, intent.task.name, _started(ages))
         else:
-            position = queue.index(row.run_id) + 1 if row.run_id in queue else 0
             said = wording.waiting(row.run_id, intent.task.name, row.reason, position)
         return f"{wording.outdated(intent.head, row.outdated)}\n\n{said}" if row.outdated else said
 

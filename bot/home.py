@@ -6,6 +6,7 @@ Standard library only: commands that must be quick begin here.
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import time
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,9 @@ from typing import NamedTuple
 
 from bot import statefiles
 from bot.errors import UserError
+
+CLOCK_STEP = 5.0
+"""Seconds by which two readings of one process's start may differ: they are counted from the host's clock."""
 
 
 class HomeHeld(UserError):
@@ -143,6 +147,26 @@ def held_by(home: Path) -> Holder | None:
     return state.holder if state.held else None
 
 
+def signal_holder(holder: Holder, number: int) -> bool:
+    """Signals the server that wrote the note, and nobody who has its pid now. False: it is gone, or on another host."""
+    if holder.host != os.uname().nodename:
+        return False
+    try:
+        handle = os.pidfd_open(holder.pid)
+    except OSError:
+        return False
+    try:
+        # Looked at after the descriptor was opened: both are the same process. The clock may have been set meanwhile.
+        if abs(_started(holder.pid) - holder.pid_started) > CLOCK_STEP:
+            return False
+        signal.pidfd_send_signal(handle, number)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
 def described(holder: Holder | None) -> str:
     return "held by a server that has not said who it is" if holder is None else f"held by {_who(holder)}"
 
@@ -163,9 +187,12 @@ def _myself() -> Holder:
     )
 
 
-def _started() -> float:
-    """When this process started: field 22 of proc(5)'s stat, in ticks since boot, counted behind the name's `)`."""
-    ticks = int(Path("/proc/self/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19])
+def _started(pid: int | str = "self") -> float:
+    """When a process started: field 22 of proc(5)'s stat, in ticks since boot, counted behind the name's `)`.
+
+    Raises OSError where there is none.
+    """
+    ticks = int(Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[19])
     booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     return round(booted + ticks / os.sysconf("SC_CLK_TCK"), 2)
 

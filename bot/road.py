@@ -372,6 +372,7 @@ class Road:
         ages.write("closed", Closed(at))
         self._note(ages.path.name, phase="closed", closed_at=at.timestamp(), reason=_why_released(ages))
         self._hints.put(Hint("answer", ages.intent.answer))
+        self._hints.put(Hint("state"))
         return None
 
     # ── when the outside does not answer ─────────────────────────────────────────────────────────────────────────
@@ -418,7 +419,7 @@ def _why_not_green(checked: Checked) -> str:
 
 def _why_released(ages: Ages) -> str:
     if ages.has("held"):
-        return "held by another run"
+        return runs.HELD
     ended = ages.ended
     return ended.outcome.kind if ended else "unknown"
 

@@ -1,22 +1,45 @@
-"""Offers free slots to the runs that wait, in the order they came; one that may not start lets the next one try."""
+"""Offers free slots to the runs that wait, in the order they came; one that may not start lets the next one try.
+
+One offer is one transaction, and costs at most one look at each run that waits: what is the same for all of them (the
+leases, the pause, the load) is read once, and again after each run that was admitted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from secrets import token_hex
 
 import sqlalchemy as sa
 
 from bot.admission import Host, admit
 from bot.dispatch import Hint, Hints
+from bot.errors import Unavailable
 from bot.fleet import FleetSettings
 from bot.journal import Journal
+from bot.livecount import live_among
 from bot.model import Lease, Refused
 from bot.store import runs, schema
 from bot.store.engine import Store
 
 PAUSED = "paused"
-"""Key in `settings`: who paused new runs, and when."""
+"""Key in `settings`: who paused new runs, and when, as JSON."""
+
+DISPATCHED = "dispatched"
+"""Key in `settings`: how many runs were ever given a slot."""
+
+LOOK_AGAIN = 15.0
+"""Seconds until a host that was overloaded, or a store that could not be read, is looked at again: nobody tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """No new runs start, on the whole host."""
+
+    by: str
+    at: str
 
 
 class Slots:
@@ -26,8 +49,9 @@ class Slots:
         self,
         store: Store,
         settings: FleetSettings,
+        runs_dir: Path,
         *,
-        parallel: Callable[[str], int],
+        parallel: Mapping[str, int],
         load: Callable[[], tuple[float | None, int]],
         hints: Hints,
         journal: Journal,
@@ -35,59 +59,127 @@ class Slots:
     ) -> None:
         self._store = store
         self._settings = settings
+        self._runs_dir = runs_dir
         self._parallel = parallel
         self._load = load
         self._hints = hints
         self._journal = journal
         self._clock = clock
+        self._unreadable = ""
+        self.peak = 0
+        """The most slots that were held at once since this server started."""
+
+    @property
+    def names(self) -> list[str]:
+        return [f"wt-{n}" for n in range(1, self._settings.slots + 1)]
 
     def offer(self, _key: str = "") -> float | None:
-        """Leases slots to whoever may start. What may not stays waiting, with the reason; nothing is dropped."""
-        admitted: list[runs.Row] = []
-        overloaded = False
-        with self._store.write() as connection:
-            for row in runs.waiting(connection):
-                match self._admit(connection, row):
-                    case Refused(reason, what_would_pass):
-                        overloaded |= reason == "host_overloaded"
-                        self._refuse(connection, row, f"{reason}: {what_would_pass}")
-                    case str(slot):
-                        lease = Lease(slot, token_hex(8))
-                        runs.take_slot(connection, lease, row.run_id, row.repo, self._clock())
-                        runs.note(connection, row.run_id, phase="claim", reason="")
-                        admitted.append(row)
-        for row in admitted:
-            self._journal.say("admitted", run=row.run_id, repo=row.repo)
-            self._hints.put(Hint("run", row.run_id))
-        return 15.0 if overloaded else None  # load falls without telling anybody; all else is told by who frees it
+        """Leases slots to whoever may start. What may not stays waiting, with the reason; nothing is dropped.
 
-    def _admit(self, connection: sa.Connection, row: runs.Row) -> str | Refused:
-        """Live runs are read anew for each candidate."""
-        taken = {slot: repo for slot, _, _, repo in runs.leased(connection)}
+        A store that can't be read admits nobody, and is said to be so until it can be.
+        """
+        try:
+            with self._store.write() as connection:
+                admitted, refused, look_again = self._decide(connection)
+        except Unavailable as problem:
+            return self._closed(problem)
+        self._unreadable = ""
+        for row, lease in admitted:
+            self._journal.say("admitted", run=row.run_id, repo=row.repo, slot=lease.slot)
+            self._hints.put(Hint("run", row.run_id))
+        for row, why in refused:
+            if row.reason.partition(":")[0] == why.partition(":")[0]:
+                continue  # the same reason with other figures
+            self._journal.say("refused", run=row.run_id, repo=row.repo, why=why)
+            if not row.reason:  # said once: a queue that moves must not edit every comment that waits in it
+                self._hints.put(Hint("answer", row.answer))
+        self._hints.put(Hint("state"))
+        return look_again
+
+    def _decide(
+        self, connection: sa.Connection
+    ) -> tuple[list[tuple[runs.Waiting, Lease]], list[tuple[runs.Waiting, str]], float | None]:
+        admitted: list[tuple[runs.Waiting, Lease]] = []
+        refused: list[tuple[runs.Waiting, str]] = []
+        host = self._host(connection)
+        look_again = None
+        for row in runs.waiting_for_a_slot(connection):
+            match admit(host, row.repo):
+                case Refused(reason, what_would_pass):
+                    look_again = LOOK_AGAIN if reason == "host_overloaded" else look_again
+                    if row.reason != (why := f"{reason}: {what_would_pass}"):
+                        refused.append((row, why))
+                case str(slot):
+                    lease = Lease(slot, token_hex(8))
+                    runs.take_slot(connection, lease, row.run_id, row.repo, self._clock())
+                    runs.note(connection, row.run_id, phase="claim", reason="")
+                    admitted.append((row, lease))
+                    host = self._host(connection)
+        if admitted:
+            _count(connection, len(admitted))
+        runs.note_reasons(connection, {row.run_id: why for row, why in refused})
+        return admitted, refused, look_again
+
+    def _host(self, connection: sa.Connection) -> Host:
+        """What the decision looks at, as it is now."""
+        held = runs.leased(connection)
+        self.peak = max(self.peak, len(held))
         load, cpus = self._load()
-        host = Host(
-            slots=[f"wt-{n}" for n in range(1, self._settings.slots + 1)],
-            taken=taken,
-            live=len(taken),
+        return Host(
+            slots=self.names,
+            taken={slot: repo for slot, _, _, repo in held},
+            live=live_among(self._runs_dir, [run_id for _, _, run_id, _ in held]),
             cap=self._settings.cap,
-            paused=is_paused(connection),
+            paused=paused(connection) is not None,
             load_p95=load,
             cpus=cpus,
             max_load_per_cpu=self._settings.max_load_per_cpu,
             retrying=runs.retrying(connection),
             retry_cap=self._settings.max_retrying,
-            parallel={row.repo: self._parallel(row.repo)},
+            parallel=self._parallel,
         )
-        return admit(host, row.repo)
 
-    def _refuse(self, connection: sa.Connection, row: runs.Row, why: str) -> None:
-        if row.reason != why:
-            runs.note(connection, row.run_id, reason=why)
-            if not row.reason:  # said once: a queue that moves must not edit every comment that waits in it
-                self._hints.put(Hint("answer", row.answer))
-            self._journal.say("refused", run=row.run_id, repo=row.repo, why=why)
+    def _closed(self, problem: Unavailable) -> float:
+        if self._unreadable != str(problem):
+            self._unreadable = str(problem)
+            self._journal.say("refused", why=f"registry_unreadable: {problem}")
+        return LOOK_AGAIN
 
 
-def is_paused(connection: sa.Connection) -> bool:
+def paused(connection: sa.Connection) -> Pause | None:
+    """Who paused new runs; None where nobody did. A note that can't be read is a pause, too."""
     known = schema.settings.c
-    return connection.execute(sa.select(known.value).where(known.key == PAUSED)).first() is not None
+    text = connection.execute(sa.select(known.value).where(known.key == PAUSED)).scalar()
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+        return Pause(str(found["by"]), str(found["at"]))
+    except (ValueError, KeyError, TypeError):
+        return Pause("somebody", "")
+
+
+def dispatched(connection: sa.Connection) -> int:
+    """How many runs were ever given a slot."""
+    known = schema.settings.c
+    return int(connection.execute(sa.select(known.value).where(known.key == DISPATCHED)).scalar() or 0)
+
+
+def _count(connection: sa.Connection, more: int) -> None:
+    total = dispatched(connection) + more
+    connection.execute(schema.settings.delete().where(schema.settings.c.key == DISPATCHED))
+    connection.execute(schema.settings.insert().values(key=DISPATCHED, value=str(total)))
+
+
+def pause(connection: sa.Connection, by: str, at: str) -> bool:
+    """Pauses new runs; False where they were paused before: the first to ask is the one that is named."""
+    if paused(connection) is not None:
+        return False
+    connection.execute(schema.settings.insert().values(key=PAUSED, value=json.dumps({"by": by, "at": at})))
+    return True
+
+
+def unpause(connection: sa.Connection) -> bool:
+    """Lets new runs start again; False where nothing was paused."""
+    done = connection.execute(schema.settings.delete().where(schema.settings.c.key == PAUSED))
+    return bool(done.rowcount)

@@ -18,6 +18,7 @@ from bot.config import Config
 from bot.dashboard.reading import Reading
 from bot.dispatch import Dispatcher, Hint
 from bot.errors import Forbidden, Gone, Unavailable
+from bot.fleetstate import FleetState
 from bot.forges import FORGES, Around, Forge
 from bot.hostload import LoadWindow, host_load
 from bot.journal import Journal
@@ -105,6 +106,7 @@ class Bot:
                 "tidy": self.tidying.sweep,
                 "trash": self.tidying.empty,
                 "load": self.load.sample,
+                "state": self._say_state,
             },
             threads=THREADS,
         )
@@ -113,12 +115,17 @@ class Bot:
         self.slots = Slots(
             store,
             config.fleet,
-            parallel=self._parallel,
+            world.runs,
+            parallel={str(project.repo).casefold(): project.max_parallel for project in config.projects},
             load=self.load.p95,
             hints=self.dispatcher,
             journal=self.journal,
             clock=world.clock,
         )
+        self.fleet = FleetState(
+            store, world.home, self.slots, cap=config.fleet.cap, configuration=lambda: self._configuration
+        )
+        self._configuration = reading_of_configuration(world.clock(), "")
         self.answers = answers.Answers(
             store, world.runs, self.forges, self.journal, masking=self.masking, clock=world.clock
         )
@@ -202,6 +209,11 @@ class Bot:
         self.dispatcher.stop(timeout)
         self.watcher.stop()
 
+    def say_configuration_is_wrong(self, problem: str) -> None:
+        """The file was read anew and not taken up: this bot stays in force."""
+        self._configuration = reading_of_configuration(self.clock(), problem)
+        self.dispatcher.put(Hint("state"))
+
     def wake_lane(self, lane: str) -> None:
         self.dispatcher.put(Hint("lane", lane))
 
@@ -221,6 +233,9 @@ class Bot:
         if self.config.server.keep_deliveries_seconds:
             self.inbox.purge(self.clock() - self.config.server.keep_deliveries_seconds)
         return SWEEP_SECONDS
+
+    def _say_state(self, key: str) -> None:
+        self.fleet.write(key)
 
     def _offer(self, key: str) -> float | None:
         return self.slots.offer(key)
@@ -295,8 +310,9 @@ class Bot:
         self.inbox.failed(entry.id, str(problem), None if given_up else at)
         self.journal.say("delivery_put_off", delivery=entry.delivery, why=str(problem), given_up=given_up)
 
-    def _parallel(self, repo: str) -> int:
-        return next((p.max_parallel for p in self.config.projects if str(p.repo) == repo), 1)
+
+def reading_of_configuration(at: float, problem: str) -> dict[str, str]:
+    return {"read_at": moment(at).isoformat(), "problem": problem}
 
 
 def moment(seconds: float) -> datetime:

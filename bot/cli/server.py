@@ -77,6 +77,7 @@ class Serving:
         except UserError as problem:
             self._wrong_config = problem.text
             log.warning("The configuration is wrong, the last good one stays in force: %s", problem.text)
+            self.bot.say_configuration_is_wrong(problem.text)
             return
         with self._lock:
             self._wrong_config = ""

@@ -40,7 +40,7 @@ from bot.model import (
     RuleFired,
     Sha,
 )
-from bot.slots import is_paused
+from bot.slots import paused as paused_by
 from bot.store import runs, schema
 from bot.store.engine import Store
 
@@ -72,7 +72,7 @@ class Reading:
         with self._store.read() as connection:
             unfinished = [self._line(connection, row) for row in runs.open_runs(connection)]
             ended = [self._line(connection, row) for row in _ended(connection)]
-            paused = ("New runs are paused.",) if is_paused(connection) else ()
+            paused = ("New runs are paused.",) if paused_by(connection) else ()
         return Board(
             live=tuple(line for line in unfinished if line.mood == "live"),
             waiting=tuple(line for line in unfinished if line.mood == "waiting"),

@@ -6,4 +6,9 @@ from collections.abc import Callable, Mapping
 
 import sqlalchemy as sa
 
-STEPS: Mapping[int, Callable[[sa.Connection], None]] = {}
+
+def _resume(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN resume INTEGER")
+
+
+STEPS: Mapping[int, Callable[[sa.Connection], None]] = {1: _resume}

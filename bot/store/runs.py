@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,10 @@ from bot.store import schema
 
 runs = schema.runs.c
 leases = schema.leases.c
+
+
+HELD = "held by another run"
+"""`reason` of a closed run that never came to hold what it asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class Row:
     cancel: str | None
     outdated: str | None
     closed_at: float | None
+    resume: int | None
+    """Which start of its command was asked for: 2 = the first resume."""
 
 
 _ROW: tuple[Any, ...] = (  # the fields of Row, in order
@@ -51,6 +57,7 @@ _ROW: tuple[Any, ...] = (  # the fields of Row, in order
     runs.cancel,
     runs.outdated,
     runs.closed_at,
+    runs.resume,
 )
 
 
@@ -94,16 +101,65 @@ def intent(connection: sa.Connection, run_id: str) -> Intent | None:
     return codec.load(Intent, text) if text else None
 
 
-def waiting(connection: sa.Connection) -> Sequence[Row]:
-    """The runs that wait for a slot, in the order they came."""
+def waiting(connection: sa.Connection, *, limit: int | None = None) -> Sequence[Row]:
+    """The runs that wait for a slot, in the order they came: the first `limit` of them."""
     query = sa.select(*_ROW).where(runs.closed_at.is_(None), runs.phase == "waiting")
-    return [_row(row) for row in connection.execute(query.order_by(runs.created_at, runs.run_id))]
+    return [_row(row) for row in connection.execute(query.order_by(runs.created_at, runs.run_id).limit(limit))]
 
 
-def open_runs(connection: sa.Connection, *, subject: str | None = None) -> Sequence[Row]:
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """As much of a waiting run as it takes to decide whether it may start."""
+
+    run_id: RunId
+    repo: str
+    reason: str
+    answer: str
+
+
+def waiting_for_a_slot(connection: sa.Connection) -> list[Waiting]:
+    """The runs that wait for a slot, in the order they came, in one query."""
+    query = sa.select(runs.run_id, runs.repo, runs.reason, runs.answer).where(
+        runs.closed_at.is_(None), runs.phase == "waiting"
+    )
+    return [Waiting(*row) for row in connection.execute(query.order_by(runs.created_at, runs.run_id))]
+
+
+def note_reasons(connection: sa.Connection, reasons: Mapping[str, str]) -> None:
+    """run id -> why it waits."""
+    if reasons:
+        update = schema.runs.update().where(runs.run_id == sa.bindparam("of")).values(reason=sa.bindparam("why"))
+        connection.execute(update, [{"of": run_id, "why": why} for run_id, why in reasons.items()])
+
+
+def position(connection: sa.Connection, row: Row) -> int:
+    """Its place among the waiting, from 1; 0 where it does not wait."""
+    if row.closed_at is not None or row.phase != "waiting":
+        return 0
+    before = sa.tuple_(runs.created_at, runs.run_id) <= (row.created_at, row.run_id)
+    query = sa.select(sa.func.count()).where(runs.closed_at.is_(None), runs.phase == "waiting", before)
+    return connection.execute(query).scalar_one()
+
+
+def pending(connection: sa.Connection) -> int:
+    """How many wait for a slot."""
+    query = sa.select(sa.func.count()).where(runs.closed_at.is_(None), runs.phase == "waiting")
+    return connection.execute(query).scalar_one()
+
+
+def reported(connection: sa.Connection) -> int:
+    """How many are closed with a report."""
+    query = sa.select(sa.func.count()).where(runs.closed_at.is_not(None), runs.reason != HELD)
+    return connection.execute(query).scalar_one()
+
+
+def open_runs(connection: sa.Connection, *, subject: str | None = None, leased: bool = False) -> Sequence[Row]:
+    """The runs that are not closed, the oldest first; `leased`: of these, the ones that hold a slot."""
     query = sa.select(*_ROW).where(runs.closed_at.is_(None))
     if subject is not None:
         query = query.where(runs.subject == subject)
+    if leased:
+        query = query.where(runs.run_id.in_(sa.select(leases.run_id)))
     return [_row(row) for row in connection.execute(query.order_by(runs.created_at, runs.run_id))]
 
 
@@ -124,6 +180,11 @@ def ask_cancel(connection: sa.Connection, run_id: str, by: str) -> None:
     """Marks the run for its end, once: the first to ask is the one that the report names."""
     update = schema.runs.update().where(runs.run_id == run_id, runs.cancel.is_(None), runs.closed_at.is_(None))
     connection.execute(update.values(cancel=by))
+
+
+def ask_resume(connection: sa.Connection, run_id: str, start: int) -> None:
+    """Asks for the `start`th start of its command. Asked for twice, it comes once."""
+    connection.execute(schema.runs.update().where(runs.run_id == run_id, runs.closed_at.is_(None)).values(resume=start))
 
 
 def leased(connection: sa.Connection) -> Sequence[tuple[str, str, str, str]]:

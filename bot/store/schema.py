@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 1
+VERSION = 2
 """What `bot.store.engine` migrates to; each step up has a function in `bot.store.migrations`."""
 
 metadata = sa.MetaData()
@@ -66,6 +66,7 @@ runs = sa.Table(
     sa.Column("tries", sa.Integer, nullable=False, server_default="0"),
     sa.Column("cancel", sa.Text),  # who asked for its end, and why
     sa.Column("outdated", sa.Text),  # the head that replaced its own
+    sa.Column("resume", sa.Integer),  # which start of its command was asked for: 2 = the first resume
     sa.Column("closed_at", sa.Float),
     sa.Index("runs_open", "closed_at", "due_at"),
     sa.Index("runs_subject", "subject"),
