@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 
 import click
@@ -51,16 +52,17 @@ def command(setting: Setting, listen: str | None) -> int:
             ) from problem
         address = f"http://{_in_url(host)}:{sock.getsockname()[1]}"
         config = _with_address(config, address)
-        serving = Serving(config, folder, os.environ, reread=lambda: _with_address(setting.config(), address))
+        pinned = replace(setting, config_file=config.source or setting.config_file)  # gone later, it is not "none"
+        serving = Serving(
+            config, folder, os.environ, reread=lambda: _with_address(_with_listen(pinned.config(), listen), address)
+        )
         server = Server(serving.application, sock)
-        lock.listens_at(address)
-        with _signals(server, serving):
-            serving.start()
+        with _at_work(server, serving):
+            lock.listens_at(address)  # from here on others send signals
             for warning in config.warnings:
                 log.warning("%s", warning)
             print(f"leadsman listens at {address}, home {folder}", flush=True)
             server.run()
-            serving.stop()
     return 0
 
 
@@ -71,15 +73,11 @@ def _with_listen(config: Config, listen: str | None) -> Config:
         address_of(listen)
     except ValueError as problem:
         raise UserError(f"--listen {problem}.", code=2) from problem
-    from dataclasses import replace
-
     return replace(config, server=config.server.model_copy(update={"listen": listen}))
 
 
 def _with_address(config: Config, address: str) -> Config:
     """With port 0, links point to the port that was found."""
-    from dataclasses import replace
-
     if config.server.public_url is not None:
         return config
     return replace(config, server=config.server.model_copy(update={"public_url": address}))
@@ -90,7 +88,8 @@ def _in_url(host: str) -> str:
 
 
 @contextmanager
-def _signals(server: Server, serving: Serving) -> Iterator[None]:
+def _at_work(server: Server, serving: Serving) -> Iterator[None]:
+    """The bot works, and signals reach it: SIGTERM and SIGINT end the server, SIGHUP reloads."""
     reload_wanted = threading.Event()
     over = threading.Event()
 
@@ -108,11 +107,13 @@ def _signals(server: Server, serving: Serving) -> Iterator[None]:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGHUP, reload)
+    serving.start()
     thread = threading.Thread(target=reloader, name="reload", daemon=True)
-    thread.start()
+    thread.start()  # not before: only a bot that has begun can be replaced
     try:
         yield
     finally:
         over.set()
         reload_wanted.set()
         thread.join()
+        serving.stop()

@@ -74,6 +74,7 @@ class Serving:
         """Takes up the changed configuration; a wrong one leaves the last good one in force, and is said."""
         try:
             config = self._reread()
+            bot = Bot(config, self._world, self.store, self._observe)  # a secret that is missing shows only here
         except UserError as problem:
             self._wrong_config = problem.text
             log.warning("The configuration is wrong, the last good one stays in force: %s", problem.text)
@@ -84,7 +85,7 @@ class Serving:
             if config.store != self.bot.config.store or config.server.listen != self.bot.config.server.listen:
                 log.warning("[store] and [server] listen are taken up by a restart, not by a reload.")
             self.bot.stop()
-            self.bot = Bot(config, self._world, self.store, self._observe)
+            self.bot = bot
             self._door.tables = self.bot.tables
             self.bot.start()
         log.info("The configuration was read anew.")

@@ -1,0 +1,91 @@
+"""SIGHUP: a right configuration is taken up; a wrong one leaves the last good one at work, and is said."""
+
+from __future__ import annotations
+
+import json
+import signal
+import urllib.request
+from collections.abc import Callable
+from urllib.error import HTTPError
+
+import pytest
+
+from tests.stories.town import Town
+
+UNSET = "[forges.github] token_env: NOWHERE is not set. Set it in the server's environment."
+PARTS = {
+    "unknown table": (lambda text: f"{text}\n[nonsense]\n", "[nonsense]: unknown table"),
+    "no toml": (lambda text: f"{text}\n[", "is not TOML"),
+    "a token that is not there": (lambda text: text.replace("BOT_TOKEN", "NOWHERE"), UNSET),
+}
+
+
+def readiness(town: Town) -> tuple[int, dict[str, str]]:
+    try:
+        with urllib.request.urlopen(f"{town.address}/readyz", timeout=10) as answer:
+            return answer.status, json.load(answer)["checks"]
+    except HTTPError as answer:
+        return answer.code, json.load(answer)["checks"]
+
+
+def reload(town: Town, text: str | None) -> None:
+    """The file is changed, or gone, and the server is told."""
+    assert town.server is not None
+    config = town.folder / "leadsman.toml"
+    if text is None:
+        config.unlink()
+    else:
+        config.write_text(text)
+    town.server.send_signal(signal.SIGHUP)
+
+
+def assert_works(town: Town, pull: object) -> None:
+    before = len(town.answers(pull))
+    town.says(pull, "/help")
+    town.until("it answers", lambda: len(town.answers(pull)) > before or None)
+
+
+def test_a_changed_configuration_is_taken_up(town: Town) -> None:
+    repo = town.repo()
+    pull = town.pull_of(repo)
+    town.start()
+    town.task("new", ["true"], 'publish = "none"\n')
+    reload(town, town.config)
+    town.until("it is said", lambda: "The configuration was read anew" in town.log() or None)
+    town.says(pull, "/run new")
+    town.settled(pull, "**Nothing to publish**")
+
+
+@pytest.mark.parametrize("wrong", PARTS)
+def test_a_wrong_configuration_leaves_the_last_good_one_at_work_and_is_said(town: Town, wrong: str) -> None:
+    spoil: Callable[[str], str]
+    spoil, said = PARTS[wrong]
+    pull = town.pull_of(town.repo())
+    town.start()
+    reload(town, spoil(town.config))
+    town.until("readiness tells", lambda: readiness(town)[0] == 503 or None)
+    assert said in readiness(town)[1]["configuration"]
+    assert said in town.log()
+    with urllib.request.urlopen(f"{town.address}/", timeout=10) as page:
+        assert "the last good one is in force" in page.read().decode()
+    assert_works(town, pull)
+    reload(town, town.config)
+    town.until("it is ready again", lambda: readiness(town)[0] == 200 or None)
+    assert_works(town, pull)
+
+
+def test_a_configuration_that_is_gone_is_a_wrong_one(town: Town) -> None:
+    pull = town.pull_of(town.repo())
+    town.start()
+    reload(town, None)
+    town.until("readiness tells", lambda: readiness(town)[0] == 503 or None)
+    assert "There is no configuration file" in readiness(town)[1]["configuration"]
+    assert_works(town, pull)
+
+
+def test_a_server_whose_address_is_known_may_be_told_to_reload(town: Town) -> None:
+    town.repo()
+    for _ in range(5):
+        town.start()
+        reload(town, town.config)
+        town.stop()  # it would have ended by SIGHUP, not well
