@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.world import deliveries
 from tests.world.gitrepo import ZERO, BareRepo, Files
-from tests.world.state import CheckRun, Comment, Hook, Label, Role, Status, User
+from tests.world.state import Activity, CheckRun, Comment, Hook, IssueEvent, Label, Role, Status, User
 from tests.world.threads import Issue, Pull
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ class Repository:
         self.statuses: list[Status] = []
         self.check_runs: list[CheckRun] = []
         self.hooks: list[Hook] = []
+        self.issue_events: list[IssueEvent] = []
+        self.activity: list[Activity] = []
+        self.rules: dict[str, tuple[str, ...]] = {}
+        """Glob of branches -> types of the rules that a ruleset has for them."""
         self.protected: set[str] = set()
         self.has_issues = True
 
@@ -122,6 +126,9 @@ class Repository:
     def moved(self, ref: str, before: str | None, after: str | None, by: User) -> None:
         """Tells of a push, and lets the pull requests follow whose head this is."""
         self.pushed_at = self.world.now()
+        kind = "branch_deletion" if after is None else "branch_creation" if before is None else "push"
+        now = self.world.now()
+        self.activity.append(Activity(self.world.new_id(), ref, before or ZERO, after or ZERO, by, now, kind))
         deliveries.tell_push(self, ref, before or ZERO, after or ZERO, by)
         if after is None or not ref.startswith("refs/heads/"):
             return

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from tests.world import rest_apps, rest_git, rest_repos, rest_threads
+from tests.world import rest_apps, rest_git, rest_hooks, rest_repos, rest_threads
 from tests.world.calls import Call, Refuse, not_found
 from tests.world.exchange import Answer, Request
 
@@ -31,8 +31,15 @@ CALLS: dict[str, Callable[[Call], Answer]] = {
     f"GET {R}/installation": rest_apps.installation_of,
     f"GET {R}": rest_repos.repository,
     f"GET {R}/collaborators/{{username}}/permission": rest_repos.permission,
-    f"GET {R}/hooks": rest_repos.hooks,
-    f"POST {R}/hooks": rest_repos.add_hook,
+    "GET /app/hook/config": rest_hooks.app_hook,
+    "GET /app/hook/deliveries": rest_hooks.app_deliveries,
+    "POST /app/hook/deliveries/{delivery_id}/attempts": rest_hooks.send_again_of_app,
+    f"GET {R}/hooks": rest_hooks.hooks,
+    f"POST {R}/hooks": rest_hooks.add_hook,
+    f"GET {R}/hooks/{{hook_id}}/deliveries": rest_hooks.deliveries,
+    f"POST {R}/hooks/{{hook_id}}/deliveries/{{delivery_id}}/attempts": rest_hooks.send_again,
+    f"GET {R}/activity": rest_git.activity,
+    f"GET {R}/rules/branches/{{branch}}": rest_git.rules,
     f"GET {R}/branches": rest_git.branches,
     f"GET {R}/branches/{{branch}}": rest_git.branch,
     f"GET {R}/git/ref/{{ref}}": rest_git.ref,
@@ -51,6 +58,8 @@ CALLS: dict[str, Callable[[Call], Answer]] = {
     f"GET {R}/pulls/{{pull_number}}/files": rest_threads.files,
     f"GET {R}/issues": rest_threads.issues,
     f"POST {R}/issues": rest_threads.add_issue,
+    f"GET {R}/issues/events": rest_threads.issue_events,
+    f"GET {R}/issues/comments": rest_threads.all_comments,
     f"GET {R}/issues/comments/{{comment_id}}": rest_threads.comment,
     f"PATCH {R}/issues/comments/{{comment_id}}": rest_threads.edit_comment,
     f"DELETE {R}/issues/comments/{{comment_id}}": rest_threads.delete_comment,
@@ -97,10 +106,16 @@ def _admitted(world: World, request: Request) -> tuple[Answer, dict[str, str]]:
         call = _identified(world, request)
         allowance = world.allowance(call.key)
         admitted = allowance.use(world.now())
-        headers = allowance.headers()
+        headers = allowance.headers() | _scopes(call)
         return (_route(call) if admitted else _exceeded(call)), headers
     except Refuse as refused:
         return refused.answer(), headers
+
+
+def _scopes(call: Call) -> dict[str, str]:
+    """A classic token's scopes are shown with every answer."""
+    scopes = call.viewer.user.scopes if call.viewer and call.viewer.installation is None else None
+    return {} if scopes is None else {"X-OAuth-Scopes": ", ".join(scopes)}
 
 
 def _exceeded(call: Call) -> Answer:

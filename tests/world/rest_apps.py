@@ -34,25 +34,25 @@ def signed_in(world: World, token: str) -> App:
     return app
 
 
-def _app(call: Call) -> App:
+def signed_app(call: Call) -> App:
     if call.app is None:
         raise Refuse(401, "A JSON web token could not be decoded")
     return call.app
 
 
 def app(call: Call) -> Answer:
-    return Answer(200, call.world.shapes.app(_app(call)))
+    return Answer(200, call.world.shapes.app(signed_app(call)))
 
 
 def installations(call: Call) -> Answer:
-    own = [one for one in call.world.installations.values() if one.app is _app(call)]
+    own = [one for one in call.world.installations.values() if one.app is signed_app(call)]
     return call.page([call.world.shapes.installation(one) for one in own])
 
 
 def installation_of(call: Call) -> Answer:
     name = f"{call.args['owner']}/{call.args['repo']}"
     for one in call.world.installations.values():
-        if one.app is _app(call) and name in one.repositories:
+        if one.app is signed_app(call) and name in one.repositories:
             return Answer(200, call.world.shapes.installation(one))
     raise not_found()
 
@@ -60,7 +60,7 @@ def installation_of(call: Call) -> Answer:
 def access_token(call: Call) -> Answer:
     """For all of the installation's repositories, or for those named."""
     one = call.world.installations.get(call.number("installation_id"))
-    if one is None or one.app is not _app(call):
+    if one is None or one.app is not signed_app(call):
         raise not_found()
     names = {f"{one.account.login}/{name}" for name in call.body.get("repositories", ())} or one.repositories
     if not names <= one.repositories:

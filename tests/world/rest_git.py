@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import posixpath
 from datetime import datetime
 
@@ -43,6 +44,20 @@ def branch(call: Call) -> Answer:
     if sha is None:
         raise Refuse(404, "Branch not found")
     return Answer(200, call.world.shapes.branch(repo, name, repo.git.read(sha)))
+
+
+def rules(call: Call) -> Answer:
+    """What rulesets have for a branch, which need not exist."""
+    repo, name = call.repo, call.args["branch"]
+    kinds = [kind for glob, types in repo.rules.items() if fnmatch.fnmatchcase(name, glob) for kind in types]
+    return call.page([call.world.shapes.rule(repo, kind) for kind in kinds])
+
+
+def activity(call: Call) -> Answer:
+    """Newest first."""
+    ref = call.query.get("ref")
+    shown = [one for one in reversed(call.repo.activity) if ref in (None, one.ref)]
+    return call.page([call.world.shapes.activity(one) for one in shown])
 
 
 def ref(call: Call) -> Answer:

@@ -1,10 +1,8 @@
-"""The calls on people, repositories, their collaborators and hooks."""
+"""The calls on people, repositories and their collaborators."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from tests.world.calls import Call, Refuse, invalid, not_found
+from tests.world.calls import Call, Refuse, not_found
 from tests.world.exchange import Answer
 from tests.world.state import NOTHING
 
@@ -44,27 +42,3 @@ def permission(call: Call) -> Answer:
     role = call.repo.role_of(person)
     permissions = role.permissions if role else NOTHING
     return Answer(200, call.world.shapes.collaborator_permission(person, role, permissions))
-
-
-def hooks(call: Call) -> Answer:
-    repo = _administered(call)
-    return call.page([call.world.shapes.hook(repo, hook) for hook in repo.hooks])
-
-
-def add_hook(call: Call) -> Answer:
-    repo = _administered(call)
-    config: Any = call.body.get("config")
-    if not isinstance(config, dict) or not config.get("url"):
-        raise invalid("Hook", "url", "missing_field")
-    if any(hook.url == config["url"] for hook in repo.hooks):
-        message = "Hook already exists on this repository"
-        raise Refuse(422, "Validation Failed", [{"resource": "Hook", "code": "custom", "message": message}])
-    hook = repo.hook(config["url"], secret=config.get("secret"), events=tuple(call.body.get("events", ("push",))))
-    return Answer(201, call.world.shapes.hook(repo, hook))
-
-
-def _administered(call: Call) -> Any:
-    """GitHub hides hooks from all but admins: 404."""
-    if not call.world.may(call.repo, call.viewer, "admin"):
-        raise not_found()
-    return call.repo

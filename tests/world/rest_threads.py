@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from tests.world.calls import Call, Refuse, invalid, not_found
 from tests.world.exchange import Answer
 from tests.world.state import Comment
 from tests.world.threads import Issue
+
+Thread = TypeVar("Thread", bound=Issue)
 
 LONGEST_BODY = 65_536
 """Characters of a comment, an issue's or a pull request's body."""
@@ -34,7 +38,18 @@ def pulls(call: Call) -> Answer:
         and head in (None, f"{pull.head_owner.login}:{pull.head_ref}")
         and base in (None, pull.base_ref)
     ]
-    return call.page([call.world.shapes.pull_simple(pull) for pull in found])
+    return call.page([call.world.shapes.pull_simple(pull) for pull in _sorted(call, found)])
+
+
+def _sorted(call: Call, threads: Sequence[Thread]) -> list[Thread]:
+    """Newest first where not said otherwise."""
+    by_update = call.query.get("sort", "created") == "updated"
+    newest_first = call.query.get("direction", "desc") == "desc"
+    return sorted(
+        threads,
+        key=lambda thread: (thread.updated_at if by_update else thread.created_at, thread.number),
+        reverse=newest_first,
+    )
 
 
 def pull(call: Call) -> Answer:
@@ -87,10 +102,15 @@ def _since(call: Call) -> datetime:
 
 def issues(call: Call) -> Answer:
     """Pull requests are listed, too."""
-    threads = sorted(call.repo.threads.values(), key=lambda thread: thread.number, reverse=True)
+    threads = _sorted(call, list(call.repo.threads.values()))
     state, since = call.query.get("state", "open"), _since(call)
     shown = [thread for thread in threads if _in_state(thread, state) and _whole(thread.updated_at) >= since]
     return call.page([call.world.shapes.issue(thread) for thread in shown])
+
+
+def issue_events(call: Call) -> Answer:
+    """Of the whole repository, newest first."""
+    return call.page([call.world.shapes.issue_event(call.repo, one) for one in reversed(call.repo.issue_events)])
 
 
 def issue(call: Call) -> Answer:
@@ -169,6 +189,16 @@ def comments(call: Call) -> Answer:
     thread, since = call.issue(), _since(call)
     shown = [comment for comment in thread.comments if _whole(comment.updated_at) >= since]
     return call.page([call.world.shapes.comment(thread.repo, comment) for comment in shown])
+
+
+def all_comments(call: Call) -> Answer:
+    """Of the whole repository, oldest first; a direction counts only with `sort`."""
+    since, by_update = _since(call), call.query.get("sort") == "updated"
+    shown = [comment for comment in call.repo.comments.values() if _whole(comment.updated_at) >= since]
+    shown.sort(key=lambda comment: (comment.updated_at if by_update else comment.created_at, comment.id))
+    if "sort" in call.query and call.query.get("direction") == "desc":
+        shown.reverse()
+    return call.page([call.world.shapes.comment(call.repo, comment) for comment in shown])
 
 
 def add_comment(call: Call) -> Answer:

@@ -31,6 +31,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Quiet: the world's request log is what tests read."""
 
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        """The `Date` header goes by the world's clock, too."""
+        return super().date_time_string(self.server.world.now().timestamp() if timestamp is None else timestamp)
+
     def handle_any(self) -> None:
         world = self.server.world
         target, _, query = self.path.partition("?")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.world.deliveries import Delivery
 
 ROLES: dict[str, dict[str, bool]] = {
     "read": {"pull": True, "triage": False, "push": False, "maintain": False, "admin": False},
@@ -27,6 +30,8 @@ class User:
     type: str
     token: str
     created_at: datetime
+    scopes: tuple[str, ...] | None = ("repo",)
+    """Of a classic token; None: the token is a fine-grained one, which shows none."""
 
     @property
     def is_bot(self) -> bool:
@@ -114,6 +119,47 @@ class Hook:
     secret: str | None
     active: bool
     created_at: datetime
+    content_type: str = "json"
+    attempts: list[Attempt] = field(default_factory=list)
+    """Oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at a delivery; `code` and `status` are what GitHub shows of it."""
+
+    id: int
+    delivery: Delivery
+    repository_id: int
+    at: datetime
+    again: bool
+    code: int
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class IssueEvent:
+    """What happened to an issue or a pull request: labeled, unlabeled, closed, reopened, merged."""
+
+    id: int
+    event: str
+    number: int
+    actor: User
+    at: datetime
+    label: Label | None
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """A push, as a repository remembers it."""
+
+    id: int
+    ref: str
+    before: str
+    after: str
+    actor: User
+    at: datetime
+    kind: str
 
 
 @dataclass(slots=True)
@@ -128,6 +174,8 @@ class App:
     public_key: str
     created_at: datetime
     permissions: dict[str, str]
+    hook: Hook | None = None
+    """The one webhook that an App has for all its installations."""
 
 
 @dataclass(slots=True)

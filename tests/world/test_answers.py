@@ -67,9 +67,12 @@ def tour(world: World, shop: Repository, pull: Pull) -> None:
     one = world.install(app, shop)
     key = Client(world, signed(app), "Bearer")
     R, sha = "/repos/acme/shop", shop.sha()  # noqa: N806 - as in the table of calls
-    said = pull.comment("bob", "/run fix").comment
+    world.hook(app, "http://127.0.0.1:1/app")
+    hook = shop.hook("http://127.0.0.1:1/hook", secret="s")
+    told = pull.comment("bob", "/run fix")
+    said, (missed, missed_too) = told.comment, world.send(told)
     assert said is not None
-    shop.issue("Plain", author="bob", labels=("bug",))
+    shop.issue("Plain", author="bob", labels=("bug",)).label("bot", by="alice")
     token = key(f"POST /app/installations/{one.id}/access_tokens", {"repositories": ["shop"]}).json()["token"]
     bot = Client(world, token)
     blob = alice(f"GET {R}/contents/c.txt").json()["sha"]
@@ -78,6 +81,8 @@ def tour(world: World, shop: Repository, pull: Pull) -> None:
     for call in (
         "GET /rate_limit", "GET /user", "GET /users/bob", f"GET {R}",
         f"GET {R}/collaborators/bob/permission", f"GET {R}/hooks",
+        f"GET {R}/hooks/{hook.id}/deliveries", f"GET {R}/issues/comments?sort=updated&since=2020-01-01T00:00:00Z",
+        f"GET {R}/issues/events", f"GET {R}/activity?ref=refs/heads/topic", f"GET {R}/rules/branches/main",
         f"GET {R}/branches", f"GET {R}/branches/topic", f"GET {R}/git/ref/heads/topic", f"GET {R}/git/blobs/{blob}",
         f"GET {R}/contents/a", f"GET {R}/commits/{sha}", f"GET {R}/commits/main", f"GET {R}/commits/{sha}/check-runs",
         f"GET {R}/pulls", f"GET {R}/compare/main...topic", f"GET {R}/pulls/1", f"GET {R}/pulls/1/files",
@@ -85,9 +90,11 @@ def tour(world: World, shop: Repository, pull: Pull) -> None:
         f"GET {R}/issues/1", f"GET {R}/issues/2", f"GET {R}/issues/1/comments", f"GET {R}/issues/comments/{said.id}",
     ):  # fmt: skip
         assert 200 == alice(call).status_code, call
-    hook = {"name": "web", "config": {"url": "https://bot.example/hook", "secret": "s"}, "events": ["push"]}
+    shop.rules["main"] = ("pull_request", "non_fast_forward")
+    new_hook = {"name": "web", "config": {"url": "https://bot.example/hook", "secret": "s"}, "events": ["push"]}
     answers: list[tuple[str, Json | None, int]] = [
-        (f"POST {R}/hooks", hook, 201),
+        (f"POST {R}/hooks", new_hook, 201),
+        (f"POST {R}/hooks/{hook.id}/deliveries/{missed.id}/attempts", None, 202),
         (f"POST {R}/statuses/{sha}", {"state": "success", "context": "leadsman"}, 201),
         (f"GET {R}/commits/{sha}/status", None, 200),
         (f"POST {R}/pulls", {"title": "From the bot", "head": "run", "base": "main"}, 201),
@@ -108,7 +115,9 @@ def tour(world: World, shop: Repository, pull: Pull) -> None:
         assert status == alice(call, body).status_code, call
     output = {"title": "Done", "summary": "All well"}
     assert 200 == bot(f"PATCH {R}/check-runs/{run}", {"conclusion": "success", "output": output}).status_code
-    assert [200] * 3 == [key(f"GET {path}").status_code for path in ("/app", "/app/installations", f"{R}/installation")]
+    for path in ("/app", "/app/installations", f"{R}/installation", "/app/hook/config", "/app/hook/deliveries"):
+        assert 200 == key(f"GET {path}").status_code
+    assert 202 == key(f"POST /app/hook/deliveries/{missed_too.id}/attempts").status_code
 
 
 @pytest.mark.needs("npm")

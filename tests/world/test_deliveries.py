@@ -200,3 +200,32 @@ def test_what_the_bot_does_over_the_api_is_told_like_what_people_do(world: World
     requests.post(url, json={"body": "done"}, headers={"Authorization": f"token {token}"}, timeout=10)
     told = world.told("issue_comment", "created", number=1)
     assert ("leadsman-bot", "done") == (told.payload["sender"]["login"], json.loads(told.body)["comment"]["body"])
+
+
+def test_what_a_webhook_could_not_deliver_is_kept_and_sent_again_when_asked(world: World, shop: Repository) -> None:
+    hook = shop.hook("http://127.0.0.1:1/hook", secret="hush")
+    told = shop.issue("Broken", author="bob").comment("bob", "hello")
+    assert [502] == [attempt.code for attempt in world.send(told)]
+    came: list[tuple[str, bytes]] = []
+
+    class Receiver(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            came.append((self.headers["X-Hub-Signature-256"], self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(202)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002
+
+    import requests
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Receiver) as server:
+        hook.url = f"http://127.0.0.1:{server.server_port}/hook"
+        token = shop.allow("alice", "admin").world.user("alice").token
+        url = f"{world.api_url}/repos/acme/shop/hooks/{hook.id}/deliveries"
+        headers = {"Authorization": f"token {token}"}
+        (failed,) = requests.get(url, headers=headers, timeout=10).json()
+        assert 202 == requests.post(f"{url}/{failed['id']}/attempts", headers=headers, timeout=10).status_code
+        server.handle_request()
+    world.close()  # what was begun has ended then
+    assert [(told.signed("hush").headers["X-Hub-Signature-256"], told.body)] == came
+    assert [(502, False), (202, True)] == [(attempt.code, attempt.again) for attempt in hook.attempts]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tests.world import deliveries
 from tests.world.deliveries import Delivery
 from tests.world.gitrepo import Files
-from tests.world.state import Comment, Label, Reaction, User
+from tests.world.state import Comment, IssueEvent, Label, Reaction, User
 
 if TYPE_CHECKING:
     from tests.world.repository import Repository
@@ -75,6 +75,7 @@ class Issue:
             if label not in self.labels:
                 self.labels.append(label)
             self.touch()
+            self._note("labeled", self.world.person(by), label)
             return self._happened(
                 "labeled", self.world.person(by), {"label": self.world.shapes.label(self.repo, label)}
             )
@@ -84,6 +85,7 @@ class Issue:
             label = self.repo.label(name)
             self.labels.remove(label)
             self.touch()
+            self._note("unlabeled", self.world.person(by), label)
             return self._happened(
                 "unlabeled", self.world.person(by), {"label": self.world.shapes.label(self.repo, label)}
             )
@@ -92,12 +94,14 @@ class Issue:
         with self.world.lock:
             self.closed_at, self.closed_by = self.world.now(), self.world.person(by)
             self.touch()
+            self._note("closed", self.closed_by)
             return self._happened("closed", self.closed_by)
 
     def reopen(self, *, by: str | User) -> Delivery:
         with self.world.lock:
             self.closed_at = self.closed_by = None
             self.touch()
+            self._note("reopened", self.world.person(by))
             return self._happened("reopened", self.world.person(by))
 
     def react(self, to: Comment | Issue, by: User, content: str) -> tuple[Reaction, bool]:
@@ -109,6 +113,10 @@ class Issue:
         return to.reactions[-1], True
 
     # what is told
+
+    def _note(self, event: str, by: User, label: Label | None = None) -> None:
+        one = IssueEvent(self.world.new_id(), event, self.number, by, self.world.now(), label)
+        self.repo.issue_events.append(one)
 
     def _commented(self, action: str, by: User, comment: Comment, extra: dict[str, object] | None = None) -> Delivery:
         shapes = self.world.shapes
@@ -180,6 +188,7 @@ class Pull(Issue):
             merger = self.world.person(by)
             self.merge_sha = self.repo.merge(self.head_sha, into=self.base_ref, by=merger, number=self.number)
             self.merged_at, self.merged_by = self.world.now(), merger
+            self._note("merged", merger)
             return self.close(by=merger)
 
     def announce(self) -> None:

@@ -32,7 +32,7 @@ from tests.world.gitrepo import Files
 from tests.world.repository import Repository
 from tests.world.server import Server
 from tests.world.shapes import Shapes
-from tests.world.state import App, Installation, User, Viewer
+from tests.world.state import App, Attempt, Hook, Installation, User, Viewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class World:
         self._revoked: set[str] = set()
         self._allowances: dict[str, Allowance] = {}
         self._ids = count(1001)
+        self._later: list[threading.Thread] = []
         self._server = Server(self)
         self._port = self._server.port
         self.url = f"http://127.0.0.1:{self._port}"
@@ -84,6 +85,8 @@ class World:
     def close(self) -> None:
         self.closing.set()
         self.down()
+        for thread in self._later:
+            thread.join(5)
 
     def now(self) -> datetime:
         return self.clock()
@@ -249,6 +252,38 @@ class World:
         """Posts it as GitHub does; posted again, it is a redelivery. GitHub gives up after ten seconds."""
         answer = requests.post(to, data=delivery.body, headers=delivery.headers, timeout=10, allow_redirects=False)
         return Posted(answer.status_code, answer.text)
+
+    def send(self, delivery: Delivery) -> list[Attempt]:
+        """Delivers it to the webhooks that are there for it: the repository's and the App's. One try each."""
+        with self.lock:
+            repo = self.repositories[delivery.payload["repository"]["full_name"]]
+            app = installation.app if (installation := self.installation_of(repo)) else None
+            hooks = [hook for hook in (*repo.hooks, app and app.hook) if hook is not None and hook.active]
+        return [self.attempt(hook, delivery, repo.id) for hook in hooks]
+
+    def attempt(self, hook: Hook, delivery: Delivery, repository_id: int, *, again: bool = False) -> Attempt:
+        """One try, noted with the webhook. What can't be reached counts as 502."""
+        try:
+            posted = self.deliver(delivery.signed(hook.secret or self.secret), to=hook.url)
+            code, status = posted.status, "OK" if posted.status < 300 else f"Invalid HTTP Response: {posted.status}"
+        except requests.RequestException:
+            code, status = 502, "failed to connect to host"
+        with self.lock:
+            made = Attempt(self.new_id(), delivery, repository_id, self.now(), again, code, status)
+            hook.attempts.append(made)
+            return made
+
+    def later(self, work: Callable[[], object]) -> None:
+        """Does something after the answer that is being given."""
+        thread = threading.Thread(target=work, daemon=True)
+        self._later.append(thread)
+        thread.start()
+
+    def hook(self, app: App, url: str, *, secret: str | None = None) -> Hook:
+        """The App's webhook."""
+        with self.lock:
+            app.hook = Hook(self.new_id(), url, ["*"], secret, True, self.now())
+            return app.hook
 
 
 _PUBLIC = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)

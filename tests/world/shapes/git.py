@@ -10,7 +10,7 @@ from tests.world.gitrepo import Change, Commit, Entry
 from tests.world.shapes.apps import AppShapes
 from tests.world.shapes.people import Json, maybe, stamp
 from tests.world.shapes.repositories import RepositoryShapes
-from tests.world.state import CheckRun, Status
+from tests.world.state import Activity, CheckRun, Status
 
 if TYPE_CHECKING:
     from tests.world.repository import Repository
@@ -35,6 +35,22 @@ class GitShapes(RepositoryShapes, AppShapes):
             },
             "protection_url": f"{url}/protection",
         }
+
+    def activity(self, one: Activity) -> Json:
+        return {
+            "id": one.id,
+            "node_id": self.node("PSH", one.id),
+            "before": one.before,
+            "after": one.after,
+            "ref": one.ref,
+            "timestamp": stamp(one.at),
+            "activity_type": one.kind,
+            "actor": self.user(one.actor),
+        }
+
+    def rule(self, repo: Repository, kind: str) -> Json:
+        source = {"ruleset_source_type": "Repository", "ruleset_source": repo.full_name, "ruleset_id": repo.id}
+        return {"type": kind, **source}
 
     def commit(self, repo: Repository, commit: Commit) -> Json:
         api, sha = self.repo_api(repo), commit.sha

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.world.shapes.people import Json, PeopleShapes, stamp
-from tests.world.state import Hook, Role, User
+from tests.world.state import Attempt, Hook, Role, User
 
 if TYPE_CHECKING:
     from tests.world.repository import Repository
@@ -129,7 +129,7 @@ class RepositoryShapes(PeopleShapes):
 
     def hook(self, repo: Repository, hook: Hook) -> Json:
         url = f"{self.repo_api(repo)}/hooks/{hook.id}"
-        config = {"content_type": "json", "url": hook.url, "insecure_ssl": "0"}
+        config = {"content_type": hook.content_type, "url": hook.url, "insecure_ssl": "0"}
         return {
             "type": "Repository",
             "id": hook.id,
@@ -143,5 +143,29 @@ class RepositoryShapes(PeopleShapes):
             "test_url": f"{url}/test",
             "ping_url": f"{url}/pings",
             "deliveries_url": f"{url}/deliveries",
-            "last_response": {"code": None, "status": "unused", "message": None},
+            "last_response": self._last_response(hook),
+        }
+
+    @staticmethod
+    def _last_response(hook: Hook) -> Json:
+        if not hook.attempts:
+            return {"code": None, "status": "unused", "message": None}
+        last = hook.attempts[-1]
+        return {"code": last.code, "status": "active", "message": last.status}
+
+    def attempt(self, one: Attempt) -> Json:
+        """As a list of deliveries has it."""
+        return {
+            "id": one.id,
+            "guid": one.delivery.id,
+            "delivered_at": stamp(one.at),
+            "redelivery": one.again,
+            "duration": 0.03,
+            "status": one.status,
+            "status_code": one.code,
+            "event": one.delivery.event,
+            "action": one.delivery.action,
+            "installation_id": None,
+            "repository_id": one.repository_id,
+            "throttled_at": None,
         }

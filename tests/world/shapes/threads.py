@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.world.shapes.people import Json, maybe, stamp
 from tests.world.shapes.repositories import RepositoryShapes
-from tests.world.state import Comment, Label, Reaction, User
+from tests.world.state import Comment, IssueEvent, Label, Reaction, User
 from tests.world.threads import Issue, Pull
 
 if TYPE_CHECKING:
@@ -25,6 +25,22 @@ class ThreadShapes(RepositoryShapes):
             "color": label.color,
             "default": False,
             "description": label.description,
+        }
+
+    def issue_event(self, repo: Repository, one: IssueEvent) -> Json:
+        label = {"label": {"name": one.label.name, "color": one.label.color}} if one.label else {}
+        return {
+            "id": one.id,
+            "node_id": self.node("LE", one.id),
+            "url": f"{self.repo_api(repo)}/issues/events/{one.id}",
+            "actor": self.user(one.actor),
+            "event": one.event,
+            "commit_id": None,
+            "commit_url": None,
+            "created_at": stamp(one.at),
+            **label,
+            "performed_via_github_app": None,
+            "issue": self.issue(repo.threads[one.number]),
         }
 
     def reactions(self, url: str, given: list[Reaction]) -> Json:
