@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bot import load
 
 SAMPLE_SECONDS = 60.0
+WINDOW_SECONDS = 15 * 60.0
 WINDOW = 15
 """Samples that count: a quarter of an hour."""
 ENOUGH = 5
@@ -19,16 +24,24 @@ def host_load() -> tuple[float, int]:
 
 
 class LoadWindow:
-    """Samples of the load, one a minute."""
+    """Samples of the load, one a minute, kept for `leadsman load report`; the last ones are what admission looks at."""
 
-    def __init__(self) -> None:
-        self._samples: deque[float] = deque(maxlen=WINDOW)
+    def __init__(self, home: Path, environ: Mapping[str, str], clock: Callable[[], float]) -> None:
+        self._path = home / load.FILE
+        self._environ = environ
+        self._clock = clock
         self._lock = threading.Lock()
+        self._samples = deque((taken.load1 for taken in self._recent()), maxlen=WINDOW)
 
     def sample(self, _key: str = "") -> float:
-        """Takes one; returns in how many seconds the next is due."""
+        """Takes one and records it; returns in how many seconds the next is due."""
+        taken = load.sample(self._environ, self._clock())
         with self._lock:
-            self._samples.append(host_load()[0])
+            self._samples.append(taken.load1)
+        try:
+            load.record(self._path, taken)
+        except OSError:
+            pass  # a full disk costs the sample, and is told by what matters more
         return SAMPLE_SECONDS
 
     def p95(self) -> tuple[float | None, int]:
@@ -36,6 +49,10 @@ class LoadWindow:
         with self._lock:
             samples = sorted(self._samples)
         cpus = host_load()[1]
-        if len(samples) < ENOUGH:
-            return None, cpus
-        return samples[round(0.95 * (len(samples) - 1))], cpus
+        return (load.percentile(samples, 0.95) if len(samples) >= ENOUGH else None), cpus
+
+    def _recent(self) -> tuple[load.Sample, ...]:
+        try:
+            return load.read(self._path, self._clock() - WINDOW_SECONDS).samples
+        except OSError:
+            return ()

@@ -30,8 +30,10 @@ from bot.secret import Secret
 from bot.slots import Slots
 from bot.store import books, runs
 from bot.store.engine import Store
+from bot.talk import Talks
 from bot.tidying import Tidying
 from bot.timeline import Timeline
+from bot.trackers import TRACKERS, Tracker
 from bot.verification import Verification
 from bot.watch import Watcher
 from bot.worksite import Worksite
@@ -84,6 +86,7 @@ class Bot:
         self.journal = Journal(world.home / "events.jsonl", world.clock)
         surroundings = around(config, world, store)
         self.forges = connect(config, surroundings)
+        self.trackers = connect_trackers(config, surroundings)
         self.tables = tables(config, surroundings)
         self.masking = Masking(secrets_of(config, world, self.tables))
         self.repositories = Repositories(world.home / "mirrors", self.forges)
@@ -95,7 +98,7 @@ class Bot:
             [project.repo for project in config.projects],
             journal=self.journal,
         )
-        self.load = LoadWindow()
+        self.load = LoadWindow(world.home, world.environ, world.clock)
         self.dispatcher = Dispatcher(
             {
                 "lane": self._work_lane,
@@ -127,7 +130,7 @@ class Bot:
         )
         self._configuration = reading_of_configuration(world.clock(), "")
         self.answers = answers.Answers(
-            store, world.runs, self.forges, self.journal, masking=self.masking, clock=world.clock
+            store, world.runs, Talks(self.forges, self.trackers), self.journal, masking=self.masking, clock=world.clock
         )
         self.timeline = Timeline(world.runs, world.clock)
         self.road = self._make_road(observe or self.timeline.note)
@@ -138,6 +141,7 @@ class Bot:
         return RunningDesk(
             config=self.config,
             forges=self.forges,
+            trackers=self.trackers,
             files=RepositoryFiles(self.config, self.forges, self.journal),
             runs=Index(self.store, self.world.runs, self.masking),
             memory=Books(self.store),
@@ -175,6 +179,7 @@ class Bot:
                 repositories,
                 world.home / "worktrees",
                 identity,
+                trackers=self.trackers,
                 environ=world.environ,
                 load=host_load,
                 clock=self.clock,
@@ -340,6 +345,15 @@ def connect(config: Config, surroundings: Around) -> dict[str, Forge]:
         name: import_module(FORGES[kind_of(settings)]).connect(name, settings, surroundings)
         for name, settings in config.forges.items()
     }
+
+
+def connect_trackers(config: Config, surroundings: Around) -> dict[str, Tracker]:
+    """A client for each configured tracker, and the projects of it that are ours."""
+    found = {}
+    for name, settings in config.trackers.items():
+        projects = {p.tracker_project: p.repo for p in config.projects if p.tracker == name and p.tracker_project}
+        found[name] = import_module(TRACKERS[kind_of(settings)]).connect(name, settings, projects, surroundings)
+    return found
 
 
 def tables(config: Config, surroundings: Around) -> dict[str, Table]:
