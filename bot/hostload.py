@@ -6,6 +6,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from bot import load
@@ -38,10 +39,8 @@ class LoadWindow:
         taken = load.sample(self._environ, self._clock())
         with self._lock:
             self._samples.append(taken.load1)
-        try:
+        with suppress(OSError):  # a full disk costs the sample, and is told by what matters more
             load.record(self._path, taken)
-        except OSError:
-            pass  # a full disk costs the sample, and is told by what matters more
         return SAMPLE_SECONDS
 
     def p95(self) -> tuple[float | None, int]:
