@@ -233,7 +233,7 @@ class Road:
                 ages.write("claim", claim)
             case Held() as held:
                 ages.write("held", held)
-        self._hints.put(Hint("answer", intent.answer))
+                self._hints.put(Hint("answer", intent.answer))
         return None
 
     def _prepare(self, ages: Ages) -> Wait | None:
