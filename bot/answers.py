@@ -7,7 +7,7 @@ last is remembered by its digest, and our comment is found again by a hidden mar
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,13 +18,14 @@ import sqlalchemy as sa
 from bot import codec, liveness, wording
 from bot.ages import Ages
 from bot.errors import Forbidden, Gone, Unavailable
-from bot.forges import Forge, Reaction
+from bot.forges import Reaction
 from bot.journal import Journal
 from bot.masking import Masking
-from bot.model import Held, Intent, IssueRef, Published, PullRef, Unchanged
+from bot.model import Held, Intent, Published, Thread, TicketRef, Unchanged
 from bot.rundir import RunDir
 from bot.store import runs, schema
 from bot.store.engine import Store
+from bot.talk import Talk, Talks
 
 TRIES = 60
 """How often a comment is tried before it is given up; with the back-off that is about five hours."""
@@ -67,7 +68,7 @@ class Part:
 def begin(
     connection: sa.Connection,
     key: str,
-    on: PullRef | IssueRef,
+    on: Thread,
     sections: Sequence[Section],
     *,
     at: float,
@@ -79,7 +80,7 @@ def begin(
         connection.execute(
             schema.answers.insert().values(
                 key=key,
-                subject=codec.dump(PullRef | IssueRef, on),
+                subject=codec.dump(Thread, on),
                 comment_id=comment_id,
                 sections=codec.dump(tuple[Section, ...], tuple(sections)),
                 due_at=at,
@@ -100,7 +101,7 @@ class Answers:
         self,
         store: Store,
         runs_dir: Path,
-        forges: Mapping[str, Forge],
+        talks: Talks,
         journal: Journal,
         *,
         masking: Masking,
@@ -108,7 +109,7 @@ class Answers:
     ) -> None:
         self._store = store
         self._runs_dir = runs_dir
-        self._forges = forges
+        self._talks = talks
         self._journal = journal
         self._masking = masking
         self._clock = clock
@@ -119,21 +120,21 @@ class Answers:
             row = connection.execute(sa.select(schema.answers).where(table.key == key)).first()
         if row is None or row.due_at is None:
             return None
-        on: PullRef | IssueRef = codec.load_any(PullRef | IssueRef, row.subject)
+        on: Thread = codec.load_any(Thread, row.subject)
         sections: tuple[Section, ...] = codec.load_any(tuple[Section, ...], row.sections)
         parts = [self._part(section) for section in sections]
-        body = self._body(key, parts)
-        forge = self._forges[on.repo.forge]
+        body = self._note(sections) if isinstance(on, TicketRef) else self._body(key, parts)
+        talk = self._talks.about(on)
         try:
             if not row.reaction:
-                self._react(forge, on, row, "eyes")
+                self._react(talk, on, row, "eyes")
                 self._journal.say("acknowledged", answer=key, on=str(on))
-            if (digest := hashlib.sha256(body.encode()).hexdigest()) != row.posted_digest:
-                self._say(forge, on, row, body, digest)
+            if body and (digest := hashlib.sha256(body.encode()).hexdigest()) != row.posted_digest:
+                self._say(talk, on, row, body, digest)
             settled = all(part.well is not None for part in parts)
             if settled:
                 well = all(part.well for part in parts)
-                self._react(forge, on, row, "rocket" if well else "confused")
+                self._react(talk, on, row, "rocket" if well else "confused")
                 self._set(key, due_at=None)
         except (Gone, Forbidden) as problem:  # the thread, or our right to write in it, is gone: nobody to tell
             self._journal.say("unanswered", answer=key, why=str(problem))
@@ -184,37 +185,41 @@ class Answers:
         said = "\n\n---\n\n".join(shortened(self._masking(part.markdown), share) for part in parts)
         return f"{markers}\n{said}"
 
-    def _say(
-        self, forge: Forge, on: PullRef | IssueRef, row: sa.Row[tuple[object, ...]], body: str, digest: str
-    ) -> None:
+    def _note(self, sections: Sequence[Section]) -> str:
+        """For a tracker, whose notes are not edited, and each mailed: what is said once. What becomes of a run, its
+        claim and its report tell (`bot.tickets`)."""
+        said = [self._masking(section.markdown) for section in sections if isinstance(section, Text)]
+        return "\n\n---\n\n".join(shortened(text, BUDGET // len(said)) for text in said)
+
+    def _say(self, talk: Talk, on: Thread, row: sa.Row[tuple[object, ...]], body: str, digest: str) -> None:
         ours = row.posted_id
         if ours is None and row.tries > 0:  # an earlier try may have been heard before it was remembered
-            ours = self._found(forge, on, row.key, row.created_at)
+            ours = self._found(talk, on, body, row.created_at)
         if ours is not None:
             try:
-                forge.edit(on, ours, body)
+                talk.edit(on, ours, body)
             except Gone:
                 ours = None  # somebody removed it: it is said again
         if ours is None:
             self._set(row.key, tries=row.tries + 1)
-            ours = forge.post(on, body)
+            ours = talk.post(on, body)
         self._set(row.key, posted_id=ours, posted_digest=digest, tries=0)
         self._journal.say("answered", answer=row.key, comment=ours, on=str(on))
 
-    def _found(self, forge: Forge, on: PullRef | IssueRef, key: str, created_at: float) -> str | None:
-        me = forge.me()
+    def _found(self, talk: Talk, on: Thread, body: str, created_at: float) -> str | None:
+        me = talk.me()
         since = datetime.fromtimestamp(created_at, UTC) - timedelta(minutes=10)
-        for comment in forge.comments(on, since=since):
-            if comment.author.id == me.id and comment.body.startswith(_marker(key)):
+        for comment in talk.comments(on, since=since):
+            if comment.author.id == me.id and talk.is_ours(comment.body, body):
                 return comment.id
         return None
 
-    def _react(self, forge: Forge, on: PullRef | IssueRef, row: sa.Row[tuple[object, ...]], reaction: Reaction) -> None:
+    def _react(self, talk: Talk, on: Thread, row: sa.Row[tuple[object, ...]], reaction: Reaction) -> None:
         """A reaction never fails a command: what can't be set is left out."""
         if row.comment_id is None or row.reaction == reaction:
             return
         try:
-            forge.react(on, row.comment_id, reaction)
+            talk.react(on, row.comment_id, reaction)
         except (Gone, Forbidden, Unavailable) as problem:
             self._journal.say("no_reaction", answer=row.key, reaction=reaction, why=str(problem))
         self._set(row.key, reaction=reaction)

@@ -76,7 +76,24 @@ class BranchRef:
         return f"{self.repo}@{self.ref}"
 
 
-Subject = PullRef | IssueRef | BranchRef
+@dataclass(frozen=True, slots=True)
+class TicketRef:
+    """A ticket of a tracker beside the forge. `repo` is the repository of the project that its tickets are for."""
+
+    repo: Repo
+    tracker: str
+    """The name of its table, `[trackers.<name>]`."""
+    number: int
+    kind: Literal["ticket"] = "ticket"
+
+    def __str__(self) -> str:
+        return f"{self.tracker}:{self.number}"
+
+
+Thread = PullRef | IssueRef | TicketRef
+"""What people talk on."""
+
+Subject = Thread | BranchRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +144,19 @@ class Labeled:
     kind: Literal["labeled"] = "labeled"
 
 
-Happening = Commented | Opened | Pushed | Closed | Labeled
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """A ticket's status or assignee was changed. Statuses are names; both are the same where it was the assignee."""
+
+    note_id: str
+    """The tracker's id of this change."""
+    old: str
+    new: str
+    assignee: bool
+    kind: Literal["updated"] = "updated"
+
+
+Happening = Commented | Opened | Pushed | Closed | Labeled | Updated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +172,13 @@ class Event:
     head_sha: Sha | None
     """The pull request's head that the payload showed, where it showed one."""
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """A delivery that says no more than that a ticket changed: it is read from the tracker."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)

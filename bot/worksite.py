@@ -10,12 +10,13 @@ from typing import Literal
 
 from bot.errors import Gone
 from bot.forges import Forge
-from bot.model import BranchRef, Claim, Failed, Intent, IssueRef, PullRef, Run
+from bot.model import BranchRef, Claim, Failed, Intent, IssueRef, PullRef, Run, TicketRef
 from bot.passes import wrapped
 from bot.pool import pool_environment
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, write_json
 from bot.tasks import Task
+from bot.trackers import Tracker
 from gitops import hooks, worktree
 from gitops.git import Identity
 from gitops.mirror import Mirror
@@ -33,6 +34,7 @@ class Worksite:
         worktrees: Path,
         identity: Identity,
         *,
+        trackers: Mapping[str, Tracker],
         environ: Mapping[str, str],
         load: Callable[[], tuple[float, int]],
         clock: Callable[[], float],
@@ -40,6 +42,7 @@ class Worksite:
         self._repositories = repositories
         self._worktrees = worktrees
         self._identity = identity
+        self._trackers = trackers
         self._environ = environ
         self._load = load
         self._clock = clock
@@ -112,9 +115,15 @@ class Worksite:
 
     def _write_ticket(self, run: Run) -> None:
         subject = run.intent.event.subject
-        forge = self._repositories.forge(subject.repo)
-        ticket = {"subject": str(subject), "repository": subject.repo.name, "task": run.intent.task.name}
-        ticket |= {key: clean(text) for key, text in _texts(forge, subject).items()}
+        told = {"subject": str(subject), "repository": subject.repo.name, "task": run.intent.task.name}
+        try:
+            if isinstance(subject, TicketRef):
+                texts = _of_ticket(self._trackers[subject.tracker], subject)
+            else:
+                texts = _texts(self._repositories.forge(subject.repo), subject)
+        except Gone:
+            texts = {}
+        ticket = told | {key: clean(text) for key, text in texts.items()}
         write_json(run.run_dir / "ticket.json", ticket)
 
     def give_back(self, run: Run, *, keep_patch: bool) -> None:
@@ -189,15 +198,24 @@ def clean(text: str) -> str:
 
 
 def _texts(forge: Forge, subject: PullRef | IssueRef | BranchRef) -> dict[str, str]:
-    try:
-        match subject:
-            case PullRef():
-                pull = forge.pull(subject)
-                return {"title": pull.title, "author": pull.author.login, "head": pull.head_ref, "base": pull.base_ref}
-            case IssueRef():
-                issue = forge.issue(subject)
-                return {"title": issue.title, "text": issue.body, "author": issue.author.login}
-            case BranchRef():
-                return {"ref": subject.ref}
-    except Gone:
-        return {}
+    match subject:
+        case PullRef():
+            pull = forge.pull(subject)
+            return {"title": pull.title, "author": pull.author.login, "head": pull.head_ref, "base": pull.base_ref}
+        case IssueRef():
+            issue = forge.issue(subject)
+            return {"title": issue.title, "text": issue.body, "author": issue.author.login}
+        case BranchRef():
+            return {"ref": subject.ref}
+
+
+def _of_ticket(tracker: Tracker, ref: TicketRef) -> dict[str, str]:
+    ticket = tracker.ticket(ref)
+    return {
+        "title": ticket.title,
+        "text": ticket.text,
+        "author": ticket.author.login,
+        "status": ticket.status,
+        "category": ticket.category or "",
+        "url": tracker.ticket_url(ref),
+    }

@@ -12,7 +12,7 @@ from bot import answers, wording
 from bot.answers import OfRun, Section, Text
 from bot.dispatch import Hint
 from bot.journal import Journal
-from bot.model import Command, Event, Held, Intent, IssueRef, PullRef
+from bot.model import BranchRef, Command, Event, Held, Intent
 from bot.store import books, runs
 from bot.store.engine import Store
 from handlers.decision import (
@@ -89,7 +89,7 @@ def _start(connection: sa.Connection, intent: Intent, hints: list[Hint], now: fl
     part = OfRun(intent.run_id)
     if isinstance(intent.reason, Command):
         return part
-    if isinstance(intent.event.subject, PullRef | IssueRef):  # a rule's run has an answer of its own
+    if not isinstance(intent.event.subject, BranchRef):  # a rule's run has an answer of its own
         answers.begin(connection, intent.answer, intent.event.subject, [part], at=now, comment_id=None)
         hints.append(Hint("answer", intent.answer))
     return None

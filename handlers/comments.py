@@ -10,7 +10,7 @@ from bot.errors import Forbidden, Gone, UserError
 from bot.forges import Comment
 from bot.invisible import made_visible
 from bot.markdown import inline
-from bot.model import Actor, BranchRef, Commented, Event, Ignored, IssueRef, Permission, PullRef
+from bot.model import Actor, BranchRef, Commented, Event, Ignored, Permission, Thread
 from bot.projects import Project
 from handlers import misread, permission
 from handlers.arguments import Arguments, parse
@@ -28,22 +28,22 @@ _REMEMBERED = 200
 
 def decide_comment(event: Event, what: Commented, project: Project, desk: Desk) -> Decision | Ignored:
     """Nothing that the payload says counts unless the forge says so now: the text, its author, their permission."""
-    on, repo = event.subject, event.subject.repo
+    on = event.subject
     if isinstance(on, BranchRef):
         return Ignored("Comments on branches are not read.")
-    words = Words(frozenset(COMMANDS), desk.bot_names(repo))
+    words = Words(frozenset(COMMANDS), desk.bot_names(on))
     reading = read(what.text, words, before=what.before)
     if not reading.commands:
         return Ignored("The comment holds no new command.")
-    forge = desk.forge(repo)
-    if (why := _not_counted(what.author, forge.me(), desk, event)) is not None:
+    talk = desk.talk(on)
+    if (why := _not_counted(what.author, talk.me(), desk, event)) is not None:
         return Ignored(why)
     try:
         with patience(event, desk.now()):
-            live = forge.comment(on, what.comment_id)
+            live = talk.comment(on, what.comment_id)
     except Gone:
         return Ignored("The comment is gone.")
-    if (why := _not_counted(live.author, forge.me(), desk, event)) is not None:
+    if (why := _not_counted(live.author, talk.me(), desk, event)) is not None:
         return Ignored(why)
     if what.before is not None and event.actor.id != live.author.id:
         return Ignored("The comment was edited by somebody else than its author.")
@@ -62,14 +62,14 @@ def _not_counted(author: Actor, me: Actor, desk: Desk, event: Event) -> str | No
     """Why a comment of this author is not listened to, or None where it is."""
     if author.id == me.id:
         return "The comment is the bot's own."
-    allowed = {login.lower() for login in desk.allowed_bots(event.subject.repo)}
+    allowed = {login.lower() for login in desk.allowed_bots(event.subject)}
     if author.is_bot and author.login.lower() not in allowed:
         return f"{author.login} is a bot that is not listed in allowed_bots."
     return None
 
 
 def _still_to_do(
-    commands: tuple[Line | Misread, ...], live: Comment, on: PullRef | IssueRef, words: Words, desk: Desk
+    commands: tuple[Line | Misread, ...], live: Comment, on: Thread, words: Words, desk: Desk
 ) -> tuple[Line | Misread, ...]:
     """Those that the comment still holds now, and that were not obeyed before."""
     there = {(now.text, now.occurrence) for now in commands_in(live.body, words)}
@@ -80,7 +80,7 @@ def _still_to_do(
     )
 
 
-def _obeyed(on: PullRef | IssueRef, live: Comment, command: Line | Misread) -> Obeyed:
+def _obeyed(on: Thread, live: Comment, command: Line | Misread) -> Obeyed:
     """A database takes no NUL and no half characters, and no index takes 8,192 characters."""
     text = made_visible(command.text)
     if len(text) > _REMEMBERED:
@@ -92,7 +92,7 @@ def _is_in_the_books(done: Obeyed, desk: Desk) -> bool:
     return desk.memory.already_obeyed(done.repo, done.comment_id, done.line, done.occurrence)
 
 
-def _key(on: PullRef | IssueRef, comment_id: str, first: Line | Misread) -> str:
+def _key(on: Thread, comment_id: str, first: Line | Misread) -> str:
     """A name for the answer that stays the same when the same commands are decided again. It stands in an HTML
     comment, so nothing that people wrote may be in it."""
     whole = "\0".join([on.kind, str(on), comment_id, first.text, str(first.occurrence)])
@@ -104,16 +104,15 @@ class _Turn:
     """One comment's commands, decided one after the other. `event.actor` is the comment's author."""
 
     event: Event
-    on: PullRef | IssueRef
+    on: Thread
     live: Comment
     project: Project
     desk: Desk
     answer: Answer
 
     def all_of(self, commands: tuple[Line | Misread, ...]) -> tuple[Result, ...]:
-        forge = self.desk.forge(self.on.repo)
         try:
-            has = forge.permission(self.on.repo, self.event.actor)
+            has = self.desk.talk(self.on).permission(self.on, self.event.actor)
         except Gone:
             has = Permission.NONE
         except Forbidden as problem:

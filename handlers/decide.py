@@ -6,7 +6,7 @@ from typing import assert_never
 
 from bot import wording
 from bot.errors import Gone
-from bot.model import Closed, Commented, Event, Ignored, Labeled, Opened, PullRef, Pushed
+from bot.model import Closed, Commented, Event, Ignored, Labeled, Opened, PullRef, Pushed, Updated
 from bot.projects import Project
 from handlers import rules
 from handlers.comments import decide_comment
@@ -29,7 +29,7 @@ def decide(event: Event, desk: Desk) -> Decision | Ignored:
             return decide_comment(event, event.what, project, desk)
         case Closed():
             return _closed(event, desk)
-        case Opened() | Pushed() | Labeled():
+        case Opened() | Pushed() | Labeled() | Updated():
             return _happened(event, project, desk)
         case _:
             assert_never(event.what)

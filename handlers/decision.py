@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.model import Actor, Intent, IssueRef, PullRef, Repo, RunId, Sha, Subject
+from bot.model import Actor, Intent, Repo, RunId, Sha, Subject, Thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Answer:
     """The comment that answers: its key, the same each time the same command is decided, and where it goes."""
 
     key: str
-    on: PullRef | IssueRef
+    on: Thread
     comment_id: str
 
 

@@ -14,13 +14,15 @@ from bot.errors import Gone
 from bot.forges import Forge
 from bot.journal import Journal
 from bot.masking import Masking
-from bot.model import Limit, PullRef, Repo, RunId, Sha, Subject
+from bot.model import Limit, PullRef, Repo, RunId, Sha, Subject, Thread, TicketRef
 from bot.projects import Project
 from bot.reports import tail
 from bot.rundir import RunDir
 from bot.store import books, runs
 from bot.store.engine import Store
+from bot.talk import Talk, Talks
 from bot.tasks import Task
+from bot.trackers import Ticket, Tracker
 from handlers.views import HoldView, KnownTask, PlacedRule, RunView, TaskList
 
 FILE_BYTES = 256 * 1024
@@ -142,6 +144,7 @@ class RunningDesk:
         *,
         config: Config,
         forges: Mapping[str, Forge],
+        trackers: Mapping[str, Tracker],
         files: RepositoryFiles,
         runs: Index,
         memory: Books,
@@ -150,6 +153,8 @@ class RunningDesk:
     ) -> None:
         self._config = config
         self._forges = forges
+        self._trackers = trackers
+        self._talks = Talks(forges, trackers)
         self._files = files
         self.runs = runs
         self.memory = memory
@@ -159,12 +164,20 @@ class RunningDesk:
     def forge(self, repo: Repo) -> Forge:
         return self._forges[repo.forge]
 
-    def bot_names(self, repo: Repo) -> Collection[str]:
-        login = self._forges[repo.forge].me().login
+    def talk(self, on: Thread) -> Talk:
+        return self._talks.about(on)
+
+    def ticket(self, ref: TicketRef) -> Ticket:
+        return self._trackers[ref.tracker].ticket(ref)
+
+    def bot_names(self, on: Thread) -> Collection[str]:
+        login = self.talk(on).me().login
         return {"leadsman", login, login.removesuffix("[bot]")}
 
-    def allowed_bots(self, repo: Repo) -> Collection[str]:
-        return getattr(self._config.forges[repo.forge], "allowed_bots", ())
+    def allowed_bots(self, on: Subject) -> Collection[str]:
+        config = self._config
+        table = config.trackers[on.tracker] if isinstance(on, TicketRef) else config.forges[on.repo.forge]
+        return getattr(table, "allowed_bots", ())
 
     def project_of(self, repo: Repo) -> Project | None:
         return self._config.project_of(repo)

@@ -7,7 +7,21 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from bot.errors import UserError
-from bot.model import Actor, BranchRef, Event, Intent, IssueRef, Labeled, Opened, PullRef, Pushed, RuleFired
+from bot.model import (
+    Actor,
+    BranchRef,
+    Event,
+    Intent,
+    IssueRef,
+    Labeled,
+    Opened,
+    PullRef,
+    Pushed,
+    RuleFired,
+    Subject,
+    TicketRef,
+    Updated,
+)
 from bot.projects import Project
 from bot.tasks import Condition
 from bot.verification import matches
@@ -47,7 +61,7 @@ def fire(event: Event, project: Project, desk: Desk) -> Fired:
     placed = [rule for rule in listing.rules if rule.rule.on == on]
     if on is None or not placed:
         return Fired(reasons=("No rule is for this.",))
-    if event.actor.id == desk.forge(event.subject.repo).me().id:
+    if event.actor.id == _me(event.subject, desk).id:
         return Fired(reasons=("It is the bot's own doing, which starts no rule.",))
     with patience(event, desk.now()):
         head = head_now(event.subject, project, desk.forge(event.subject.repo))
@@ -69,10 +83,18 @@ def name_of(event: Event) -> str | None:
             return "issues.opened"
         case IssueRef(), Labeled():
             return "issues.labeled"
+        case TicketRef(), Opened():
+            return "redmine.issue.created"
+        case TicketRef(), Updated():
+            return "redmine.issue.updated"
         case BranchRef(), Pushed(after=after) if after is not None:
             return "push"
         case _:
             return None
+
+
+def _me(subject: Subject, desk: Desk) -> Actor:
+    return desk.talk(subject).me() if isinstance(subject, TicketRef) else desk.forge(subject.repo).me()
 
 
 def _against(event: Event, head: Head, desk: Desk) -> str | None:
@@ -139,21 +161,36 @@ def _stamps(event: Event, head: Head) -> tuple[str, ...]:
         case Labeled(label):
             moment = int(event.at.timestamp() // _MOMENT)
             return tuple(f"{label} {near}" for near in (moment, moment - 1, moment + 1))
-        case Opened() if isinstance(event.subject, IssueRef):
+        case Opened() if isinstance(event.subject, IssueRef | TicketRef):
             return ("opened",)
+        case Updated(note_id=change):
+            return (change,)
         case _:
             return (head.sha,)
 
 
 def _holds(condition: Condition, event: Event, head: Head, desk: Desk) -> bool:
-    """Does all of it hold, by what the forge says now? A forge knows no category and no status."""
+    """Does all of it hold, by what the forge or the tracker says now?"""
     return (
-        condition.category is None
-        and condition.status is None
+        _stands(condition, event, desk)
         and (condition.author is None or _is(condition.author, event.actor))
         and (condition.label is None or _has_label(condition.label, event, head, desk))
         and (not condition.paths or _touches(condition.paths, event, desk))
     )
+
+
+def _stands(condition: Condition, event: Event, desk: Desk) -> bool:
+    """Category and status: only a tracker's tickets have them. A status that is asked for is the one it just got."""
+    if condition.category is None and condition.status is None:
+        return True
+    if not isinstance(event.subject, TicketRef):
+        return False
+    if condition.status is not None and not isinstance(event.what, Opened | Updated):
+        return False
+    if condition.status is not None and isinstance(event.what, Updated) and event.what.new == event.what.old:
+        return False
+    ticket = desk.ticket(event.subject)
+    return condition.category in (None, ticket.category) and condition.status in (None, ticket.status)
 
 
 def _is(login: str, who: Actor) -> bool:

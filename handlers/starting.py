@@ -8,7 +8,7 @@ from typing import assert_never
 
 from bot import wording
 from bot.forges import Pull
-from bot.model import BranchRef, Command, Intent, IssueRef, Limit, PullRef, Sha, Subject
+from bot.model import BranchRef, Command, Intent, IssueRef, Limit, PullRef, Sha, Subject, TicketRef
 from bot.projects import Project
 from handlers.decision import Say, Start
 from handlers.record import Ask, approved_now, hold_now
@@ -47,7 +47,7 @@ def head_now(subject: Subject, project: Project, forge: ForgeView) -> Head:
         case PullRef():
             pull = forge.pull(subject)
             return Head(pull.head_sha, f"#{subject.number}", wording.head_of_pull(subject.number), pull.base_ref, pull)
-        case IssueRef(repo):
+        case IssueRef(repo) | TicketRef(repo):
             base = project.base or forge.repository(repo).default_branch
             return Head(forge.branch_sha(repo, base), base, wording.head_of_base(base), base)
         case BranchRef(repo, ref):

@@ -8,9 +8,23 @@ from datetime import datetime
 from typing import Protocol
 
 from bot.forges import Comment, Issue, Pull, RepoFacts
-from bot.model import Actor, Intent, IssueRef, Limit, Permission, PullRef, Repo, RunId, Sha, Subject
+from bot.model import (
+    Actor,
+    Intent,
+    IssueRef,
+    Limit,
+    Permission,
+    PullRef,
+    Repo,
+    RunId,
+    Sha,
+    Subject,
+    Thread,
+    TicketRef,
+)
 from bot.projects import Project
 from bot.tasks import Rule, Task
+from bot.trackers import Ticket
 
 
 class ForgeView(Protocol):
@@ -22,8 +36,14 @@ class ForgeView(Protocol):
     def pull(self, ref: PullRef) -> Pull: ...
     def changed_files(self, ref: PullRef) -> tuple[str, ...]: ...
     def issue(self, ref: IssueRef) -> Issue: ...
-    def permission(self, repo: Repo, who: Actor) -> Permission: ...
-    def comment(self, on: PullRef | IssueRef, comment_id: str) -> Comment: ...
+
+
+class TalkView(Protocol):
+    """The part of `bot.talk.Talk` that is read."""
+
+    def me(self) -> Actor: ...
+    def permission(self, on: Thread, who: Actor) -> Permission: ...
+    def comment(self, on: Thread, comment_id: str) -> Comment: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +141,12 @@ class Desk(Protocol):
     @property
     def memory(self) -> Memory: ...
     def forge(self, repo: Repo) -> ForgeView: ...
-    def bot_names(self, repo: Repo) -> Collection[str]:
-        """The logins that people address the bot by on that forge (`@leadsman`)."""
+    def talk(self, on: Thread) -> TalkView: ...
+    def ticket(self, ref: TicketRef) -> Ticket: ...
+    def bot_names(self, on: Thread) -> Collection[str]:
+        """The logins that people address the bot by there (`@leadsman`)."""
 
-    def allowed_bots(self, repo: Repo) -> Collection[str]:
+    def allowed_bots(self, on: Subject) -> Collection[str]:
         """Logins of the bots whose comments count."""
 
     def project_of(self, repo: Repo) -> Project | None: ...

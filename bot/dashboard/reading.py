@@ -39,6 +39,7 @@ from bot.model import (
     Repo,
     RuleFired,
     Sha,
+    TicketRef,
 )
 from bot.slots import paused as paused_by
 from bot.store import runs, schema
@@ -214,6 +215,8 @@ class Reading:
         event = intent.event
         forge = self._forges.get(event.subject.repo.forge)
         if forge is None:
+            return ""
+        if isinstance(event.subject, TicketRef):
             return ""
         if isinstance(event.subject, BranchRef):
             return forge.branch_url(event.subject.repo, event.subject.ref.removeprefix("refs/heads/"))

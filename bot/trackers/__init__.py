@@ -1,6 +1,116 @@
-"""Ticket systems beside the forges: a forge is its own tracker."""
+"""Ticket systems beside the forges (a forge is its own tracker): what the bot gets from them and may ask of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from bot.model import Actor, TicketRef
+from bot.talk import Talk
+
 TRACKERS = {"redmine": "bot.trackers.redmine"}
-"""kind -> module, imported only for a kind that the configuration names. Each has `Settings` (its table)."""
+"""kind -> module, imported only for a kind that the configuration names. Each has `Settings` (its table),
+`connect(name, settings, projects, around) -> Tracker`, `webhook_secrets(name, settings, around)` and
+`webhook_token(name, settings, around)`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One entry of a ticket's journal: a note, changes, or both. `at` is in whole seconds."""
+
+    id: int
+    author: Actor
+    text: str
+    private: bool
+    at: datetime
+    old_status: str | None = None
+    new_status: str | None = None
+    """Names; None where the entry changes no status."""
+    assignee_changed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """A ticket as the tracker shows it now. `journal` is in the tracker's own order, the oldest entry first."""
+
+    ref: TicketRef
+    title: str
+    text: str
+    author: Actor
+    status: str
+    is_closed: bool
+    category: str | None
+    priority: int
+    """Higher is more urgent."""
+    assignee: Actor | None
+    created_at: datetime
+    updated_at: datetime
+    journal: tuple[Entry, ...] = ()
+    allowed: frozenset[str] | None = None
+    """Statuses that the bot's workflow lets it set now; None where the tracker does not tell."""
+    blocked_by: tuple[int, ...] = ()
+    """Numbers of the tickets that have to be closed before this one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claiming:
+    """How tickets are claimed on a tracker: its table's words."""
+
+    enabled: bool
+    claimable: str
+    claimed: str
+    after: Mapping[str, str]
+    """Claim status -> status after a run that ended well."""
+    link_field: str | None = None
+
+
+class Tracker(Talk, Protocol):
+    """One configured tracker. Thread-safe; every call has a deadline."""
+
+    name: str
+    kind: str
+    claiming: Claiming
+
+    def ticket(self, ref: TicketRef) -> Ticket:
+        """The ticket with its journal, and what the bot may do with it now. `Gone` where it left its project."""
+
+    def find(self, number: int) -> TicketRef | None:
+        """Which project's ticket it is, by its number; None for one that is none of ours."""
+
+    def changed(self, project: str, since: datetime, skip: int = 0) -> tuple[Ticket, ...]:
+        """Up to `PAGE` tickets that changed at or after that second, the longest unchanged first; no journals."""
+
+    def latest(self, project: str) -> datetime | None:
+        """When a ticket of the project changed last, by the tracker's clock; None while it has none."""
+
+    def claimable(self, project: str) -> Iterable[Ticket]:
+        """Tickets in the claimable status: the most urgent first, then the oldest; no journals. Asks page by page."""
+
+    def claimed(self, project: str) -> Iterable[Ticket]:
+        """Tickets in the claim status; no journals."""
+
+    def write(
+        self,
+        ref: TicketRef,
+        note: str,
+        *,
+        status: str | None = None,
+        assignee: Actor | None = None,
+        link: str | None = None,
+    ) -> Ticket:
+        """One write of a note (Markdown) and the rest; the ticket as it is read back after it.
+
+        Redmine keeps the note and ignores a status that its workflow forbids: compare. Raises `Unavailable` for a
+        write that collided with another (nothing was written), `Forbidden` for one that is refused.
+        """
+
+    def render(self, markdown: str) -> str:
+        """A note as the tracker will give it back."""
+
+    def ticket_url(self, ref: TicketRef) -> str: ...
+
+
+PAGE = 100
+"""How many tickets one answer holds at most."""

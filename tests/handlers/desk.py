@@ -27,9 +27,12 @@ from bot.model import (
     RunId,
     Sha,
     Subject,
+    Thread,
+    TicketRef,
 )
 from bot.projects import Project
 from bot.tasks import Rule, Task
+from bot.trackers import Ticket
 from handlers.decide import decide
 from handlers.decision import Approve, Decision, Hold, Result, Say, Start, Stop, Unhold
 from handlers.views import HoldView, KnownTask, PlacedRule, RunView, TaskList
@@ -62,6 +65,7 @@ class Room:
     )
     pulls: dict[PullRef, Pull] = field(default_factory=dict)
     issues: dict[IssueRef, Issue] = field(default_factory=dict)
+    tickets: dict[TicketRef, Ticket] = field(default_factory=dict)
     branches: dict[str, Sha] = field(default_factory=lambda: {"main": MAIN})
     said: dict[str, Comment] = field(default_factory=dict)
     changed: tuple[str, ...] = ()
@@ -184,11 +188,11 @@ class Room:
     def issue(self, ref: IssueRef) -> Issue:
         return self._found(self.issues, ref, "issue")
 
-    def permission(self, repo: Repo, who: Actor) -> Permission:
+    def permission(self, on: Thread, who: Actor) -> Permission:
         self._trip("permission")
         return self.people.get(who.login, Permission.NONE)
 
-    def comment(self, on: PullRef | IssueRef, comment_id: str) -> Comment:
+    def comment(self, on: Thread, comment_id: str) -> Comment:
         return self._found(self.said, comment_id, "comment")
 
     def _found(self, where: dict[Key, Value], key: Key, call: str) -> Value:
@@ -242,10 +246,16 @@ class Room:
     def forge(self, repo: Repo) -> Room:
         return self
 
-    def bot_names(self, repo: Repo) -> Collection[str]:
+    def talk(self, on: Thread) -> Room:
+        return self
+
+    def ticket(self, ref: TicketRef) -> Ticket:
+        return self._found(self.tickets, ref, "ticket")
+
+    def bot_names(self, on: Thread) -> Collection[str]:
         return ("leadsman", "leadsman[bot]")
 
-    def allowed_bots(self, repo: Repo) -> Collection[str]:
+    def allowed_bots(self, on: Subject) -> Collection[str]:
         return self.allowed
 
     def project_of(self, repo: Repo) -> Project | None:

@@ -36,6 +36,8 @@ from bot.model import (
     Repo,
     Sha,
     Subject,
+    TicketRef,
+    Updated,
 )
 from bot.secret import Secret
 from webhooks.payload import Fields, Json, Malformed, Misshapen, parse, repository_name
@@ -109,6 +111,8 @@ def _name(subject: Subject, what: Happening) -> str:
             return "comment.created" if what.before is None else "comment.edited"
         case Opened() | Labeled() | Closed():
             return f"{subject.kind}.{what.kind}"
+        case Updated():
+            raise ValueError("a forge has no tickets")
         case Pushed():
             return "push" if isinstance(subject, BranchRef) else "pull.pushed"
         case _:
@@ -116,6 +120,8 @@ def _name(subject: Subject, what: Happening) -> str:
 
 
 def _told_subject(subject: Subject) -> dict[str, object]:
+    if isinstance(subject, TicketRef):
+        raise ValueError("a forge has no tickets")  # noqa: TRY004  # not a wrong type: a tracker's event
     if isinstance(subject, BranchRef):
         return {"kind": subject.kind, "ref": subject.ref}
     return {"kind": subject.kind, "number": subject.number}

@@ -1,4 +1,4 @@
-"""Redmine: tickets that are claimed, worked and reported on."""
+"""`[trackers.<name>] kind = "redmine"`: where it is, who the bot is there, and what it may do with tickets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from bot.settings import EnvName, WebAddress
 from bot.settings import Settings as Table
+from bot.tasks import Texts
 
 Status = Annotated[str, Field(min_length=1)]
 
@@ -26,6 +27,8 @@ class Settings(Table):
     webhook_token_env: EnvName | None = Field(
         default=None, description="environment variable with the token in the address that the older plugin posts to"
     )
+    allowed_bots: Texts = Field(default=(), description="logins of bots whose notes count as a person's")
+    timeout_seconds: int = Field(default=20, gt=0, le=300, description="how long one answer may keep silent")
     claim_enabled: bool = Field(default=False, description="may the bot claim tickets here")
     claim_status: Status = Field(default="In Progress", description="status of a ticket while the bot holds it")
     claimable_status: Status = Field(default="New", description="status of a ticket that may be claimed")
@@ -34,7 +37,7 @@ class Settings(Table):
     )
     poll_seconds: int = Field(default=30, ge=5, le=86_400, description="seconds between looks at what changed")
     formatting: Literal["auto", "textile", "markdown"] = Field(
-        default="auto", description="how the site reads notes; auto = by its version and settings"
+        default="auto", description="how the site reads notes; auto = as its public feed shows, else textile"
     )
     run_link_field: str | None = Field(default=None, min_length=1, description="custom field that gets the run's link")
 

@@ -1,0 +1,110 @@
+"""What the bots write into a ticket's journal, and what it says of who works the ticket now.
+
+A claim, for people and for the other bots: `claimed by <vertical>@<host> at <RFC3339> run <run_id>`. An epoch is the
+journal after its last boundary note, `claim released ...` or `# REPORT - ...`. The first claimant of the present epoch
+has the ticket, by the tracker's own order of notes; what was before never stands against a claim.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.trackers import Entry
+
+_CLAIM = re.compile(r"claimed by (?P<by>\S+@\S+) at (?P<at>\S+) run (?P<run>\S+)[ \t]*(?:\n|$)")
+RELEASED = "claim released"
+REPORT = "# REPORT -"
+CONCEDED = "conceded to"
+FAILED = "the run"
+"""What a release note goes on with behind `claim released: ` where the run itself came to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A claim note."""
+
+    by: str
+    at: str
+    run_id: str
+    entry: Entry
+
+
+def claim_in(entry: Entry) -> Claimed | None:
+    """The claim that a journal entry is; private ones are none, since not every bot could read them."""
+    found = None if entry.private else _CLAIM.match(entry.text)
+    return Claimed(found["by"], found["at"], found["run"], entry) if found else None
+
+
+def is_boundary(entry: Entry) -> bool:
+    return not entry.private and entry.text.startswith((RELEASED, REPORT))
+
+
+def is_of_a_bot(entry: Entry) -> bool:
+    """Is it a note of the protocol? What it changes beside, no person changed."""
+    return claim_in(entry) is not None or is_boundary(entry) or entry.text.startswith(CONCEDED)
+
+
+def present(journal: Sequence[Entry]) -> Sequence[Entry]:
+    """The entries of the present epoch."""
+    ends = [n for n, entry in enumerate(journal) if is_boundary(entry)]
+    return journal[ends[-1] + 1 :] if ends else journal
+
+
+def holder(journal: Sequence[Entry]) -> Claimed | None:
+    """The first claimant of the present epoch."""
+    return next((claim for entry in present(journal) if (claim := claim_in(entry)) is not None), None)
+
+
+def claim_of(journal: Sequence[Entry], run_id: str) -> Claimed | None:
+    """The claim note of a run, in whichever epoch."""
+    claims = (claim_in(entry) for entry in journal)
+    return next((claim for claim in claims if claim is not None and claim.run_id == run_id), None)
+
+
+def later(journal: Sequence[Entry], than: int) -> Sequence[Entry]:
+    """The entries behind the one with that id."""
+    return [entry for entry in journal if entry.id > than]
+
+
+def taken_by_person(journal: Sequence[Entry], claim: Claimed) -> Entry | None:
+    """The first change of status or assignee since a claim that is none of the bots' own: whoever made it has the
+    ticket now."""
+    for entry in later(journal, claim.entry.id):
+        moved = entry.new_status is not None or entry.assignee_changed
+        if moved and not is_of_a_bot(entry) and entry.author.id != claim.entry.author.id:
+            return entry
+    return None
+
+
+def stamp(journal: Sequence[Entry]) -> str:
+    """Tells one state of a ticket from the next, for what looks at it over and over: the last entry that is no news
+    but of claims, their losers and runs that came to nothing. A ticket whose run failed is not tried again by itself
+    until somebody has done something about it."""
+    news = [entry.id for entry in journal if not _is_routine(entry)]
+    return str(news[-1] if news else 0)
+
+
+def _is_routine(entry: Entry) -> bool:
+    failed = entry.text.startswith(f"{RELEASED}: {FAILED}")
+    return claim_in(entry) is not None or entry.text.startswith(CONCEDED) or failed
+
+
+# The notes themselves. Plain words: they read the same in every formatting.
+
+
+def claim_note(by: str, at: str, run_id: str, url: str) -> str:
+    return f"claimed by {by} at {at} run {run_id}\n\nIts report will stand here. Meanwhile: {url} (`{run_id}`)"
+
+
+def concede_note(by: str, run_id: str, winner: str, winners_run: str) -> str:
+    return f"{CONCEDED} {winner} run {winners_run}: {by} starts nothing (run {run_id})"
+
+
+def release_note(why: str) -> str:
+    return f"{RELEASED}: {why}"
+
+
+Event = Literal["claim", "claim_lost", "release", "concede", "sweep"]

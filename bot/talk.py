@@ -1,0 +1,78 @@
+"""Where people and the bot talk: the conversational side of a forge, or of a tracker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Protocol
+
+from bot.forges import Comment, Forge, Reaction
+from bot.model import Actor, IssueRef, Permission, PullRef, Thread, TicketRef
+
+
+class Talk(Protocol):
+    """Calls raise `bot.errors.Gone`, `Forbidden` or `Unavailable`."""
+
+    def me(self) -> Actor: ...
+    def permission(self, on: Thread, who: Actor) -> Permission: ...
+    def comment(self, on: Thread, comment_id: str) -> Comment: ...
+    def comments(self, on: Thread, *, since: datetime | None = None) -> Iterable[Comment]: ...
+    def post(self, on: Thread, body: str) -> str: ...
+    def edit(self, on: Thread, comment_id: str, body: str) -> None: ...
+    def react(self, on: Thread, comment_id: str, reaction: Reaction) -> None: ...
+    def is_ours(self, posted: str, body: str) -> bool:
+        """Whether a comment of the bot that reads `posted` is the one that says, or said before, what `body` does."""
+
+    def comment_url(self, on: Thread, comment_id: str) -> str: ...
+
+
+class ForgeTalk:
+    """The pull requests and issues of a forge."""
+
+    def __init__(self, forge: Forge) -> None:
+        self._forge = forge
+
+    def me(self) -> Actor:
+        return self._forge.me()
+
+    def permission(self, on: Thread, who: Actor) -> Permission:
+        return self._forge.permission(on.repo, who)
+
+    def comment(self, on: Thread, comment_id: str) -> Comment:
+        return self._forge.comment(_thread(on), comment_id)
+
+    def comments(self, on: Thread, *, since: datetime | None = None) -> Iterable[Comment]:
+        return self._forge.comments(_thread(on), since=since)
+
+    def post(self, on: Thread, body: str) -> str:
+        return self._forge.post(_thread(on), body)
+
+    def edit(self, on: Thread, comment_id: str, body: str) -> None:
+        self._forge.edit(_thread(on), comment_id, body)
+
+    def react(self, on: Thread, comment_id: str, reaction: Reaction) -> None:
+        self._forge.react(_thread(on), comment_id, reaction)
+
+    def is_ours(self, posted: str, body: str) -> bool:
+        """By the hidden marker, the first line: what stands below it changes as the run goes on."""
+        return posted.partition("\n")[0] == body.partition("\n")[0]
+
+    def comment_url(self, on: Thread, comment_id: str) -> str:
+        return self._forge.comment_url(_thread(on), comment_id)
+
+
+class Talks:
+    """Finds whom to talk to about a subject."""
+
+    def __init__(self, forges: Mapping[str, Forge], trackers: Mapping[str, Talk]) -> None:
+        self._forges = {name: ForgeTalk(forge) for name, forge in forges.items()}
+        self._trackers = trackers
+
+    def about(self, on: Thread) -> Talk:
+        return self._trackers[on.tracker] if isinstance(on, TicketRef) else self._forges[on.repo.forge]
+
+
+def _thread(on: Thread) -> PullRef | IssueRef:
+    if isinstance(on, TicketRef):
+        raise TypeError(f"{on} is no thread of a forge")
+    return on

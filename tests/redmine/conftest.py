@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.redmine.site import UP, Site
+
+PATH = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+
+
+def _running(instance: str, environment: dict[str, str]) -> Iterator[Site]:
+    """Brings it up where nobody has, and then also down again."""
+    was_up = subprocess.call([UP, "status"], env={**PATH, **environment}) == 0
+    subprocess.run([UP, "up"], env={**PATH, **environment}, check=True, stdout=subprocess.DEVNULL, timeout=600)
+    yield Site(instance, environment)
+    if not was_up:
+        subprocess.run([UP, "down"], env={**PATH, **environment}, check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="session")
+def _sqlite() -> Iterator[Site]:
+    yield from _running("leadsman", {})
+
+
+@pytest.fixture(scope="session")
+def parallel_site() -> Iterator[Site]:
+    """A Redmine over PostgreSQL, with four threads: what collides there collides on real sites."""
+    yield from _running("leadsmanpg", {"DB": "pgsql"})
+
+
+@pytest.fixture
+def site(_sqlite: Site) -> Site:
+    """A Redmine as it was seeded."""
+    _sqlite.up("reset")
+    return _sqlite
