@@ -94,15 +94,16 @@ def test_logs_prints_what_was_written_byte_by_byte(harbour: Harbour) -> None:
 
 
 def test_logs_follows_until_the_end_and_misses_nothing(harbour: Harbour) -> None:
-    go = harbour.folder / "go"
-    os.mkfifo(go)
-    run = harbour.hand_off("sh", "-c", "echo first; read x <go; echo second; read x <go; seq 20000; echo last")
+    gates = [harbour.folder / "gate-1", harbour.folder / "gate-2"]
+    for gate in gates:
+        os.mkfifo(gate)
+    script = "echo first; read x <gate-1; echo second; read x <gate-2; seq 20000; echo last"
+    run = harbour.hand_off("sh", "-c", script)
     follower = harbour.popen("logs", "-f", run.path.name)
     assert follower.stdout
-    assert follower.stdout.readline() == b"first\n"
-    go.write_text("go\n")
-    assert follower.stdout.readline() == b"second\n"
-    go.write_text("go\n")
+    for gate, line in zip(gates, (b"first\n", b"second\n"), strict=True):
+        assert follower.stdout.readline() == line
+        gate.write_text("go\n")
     rest, err = follower.communicate(timeout=WAIT)
     assert (0, b"") == (follower.returncode, err)
     assert rest.split() == [str(n).encode() for n in range(1, 20001)] + [b"last"]

@@ -82,8 +82,6 @@ def test_what_is_left_is_found(harbour: Harbour, kept: str) -> None:
     said = Fifo(harbour.folder / "said")
     run = harbour.start("sh", "-c", f"{scripts[kept]}\nexec sleep 1000")
     left = int(said.line())
-    if kept == "environment":
-        left = int(left)
     pid = command(run)
     kill(supervisor(run))
     kill(pid)
@@ -181,8 +179,6 @@ def test_a_run_that_never_started_can_be_cancelled(harbour: Harbour) -> None:
     run = harbour.make("true")
     assert not request_cancel(run.path, "a test")
     assert end(run.path)["state"] == "cancelled"
-    _, started = run, harbour.started("true")[1]
-    assert started.error is None
 
 
 def test_a_cancelled_run_says_who_cancelled_it_and_why(harbour: Harbour) -> None:
@@ -228,7 +224,6 @@ def test_sigterm_to_the_supervisor_cancels(harbour: Harbour) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE])
 def test_what_a_terminal_sends_ends_no_run(harbour: Harbour, number: int) -> None:
-    run = harbour.start("sh", "-c", "read line <go; exit 5")
     os.mkfifo(harbour.folder / "go")
     run = harbour.start("sh", "-c", "read line <go; exit 5")
     os.kill(supervisor(run), number)
