@@ -21,14 +21,18 @@ def grace(spec: Mapping[str, Any], name: str) -> float:
 
 
 class Limits:
-    """When a run has to be ended. Times are seconds of a clock that only goes forward; `began` is one of them."""
+    """When a run has to be ended. Times are seconds of a clock that only goes forward."""
 
-    def __init__(self, spec: Mapping[str, Any], began: float) -> None:
+    def __init__(self, spec: Mapping[str, Any], began: float | None) -> None:
         self._spec = spec
-        self._began = began
+        self.began = began
+        """None while it still waits for CPU passes: until then nothing runs out."""
         self._blocked_at: float | None = None
-        limit = spec.get("time_limit")
-        self.deadline: float | None = None if limit is None else began + limit
+
+    @property
+    def deadline(self) -> float | None:
+        limit = self._spec.get("time_limit")
+        return None if limit is None or self.began is None else self.began + float(limit)
 
     def hear(self, verb: str, now: float) -> None:
         """Takes in the newest word: a run is blocked from its first word that says so until one that does not."""
@@ -41,7 +45,8 @@ class Limits:
         """The `stop_reason` of a limit that was passed; None while there is none."""
         if self.deadline is not None and now >= self.deadline:
             return "time_limit"
-        if self._spec.get("speaks") and not words.heard and now >= self._began + grace(self._spec, "startup_grace"):
+        silent_at = None if self.began is None else self.began + grace(self._spec, "startup_grace")
+        if self._spec.get("speaks") and not words.heard and silent_at is not None and now >= silent_at:
             return "silent"
         if self._blocked_at is not None and now >= self._blocked_at + grace(self._spec, "blocked_grace"):
             return "blocked"

@@ -58,7 +58,7 @@ class Supervisor:
         self.listener = Listener(self.path("status.log"))
         self.state_file = LastState(self.path("status.json"))
         self.began = time.monotonic()
-        self.limits = Limits(spec, self.began)
+        self.limits = Limits(spec, None if spec.get("passes_note") else self.began)
         self.kill_at: float | None = None
         self.kill_pause = KILL_TURN
         self.stop_reason: str | None = None
@@ -156,6 +156,8 @@ class Supervisor:
         """Does what is due now. True: nothing of the run is alive."""
         childless = self._reap()
         self._listen()
+        if self.limits.began is None:
+            self._look_for_passes()
         if self.unsaved:
             self._try_to_save()
         if self.exit is not None and (childless or self._let_go() or self._nothing_left()):
@@ -182,7 +184,17 @@ class Supervisor:
             self.reaped += 1
             if pid == self.status["pid"] and self.exit is None:
                 self.exit = ended
-                self.status["seconds"] = round(time.monotonic() - self.began, 3)
+                if self.limits.began is None:
+                    self._look_for_passes()  # it may be over before anybody looked
+                self.status["seconds"] = round(time.monotonic() - (self.limits.began or self.began), 3)
+
+    def _look_for_passes(self) -> None:
+        """Whether the CPU passes are held by now (`bot.passes.wrapped`): what can run out begins with them."""
+        note: dict[str, Any] = read_json(self.spec["passes_note"]) or {}
+        if "held_monotonic" in note:
+            self.limits.began = float(note["held_monotonic"])
+            self.status |= {"passes": note["passes"], "waited": note["waited"]}
+            self._try_to_save()
 
     def _let_go(self) -> bool:
         """Whether what the command leaves behind is a run of its own, kept by its own program (`--adopt`)."""
@@ -293,6 +305,8 @@ def first_status(spec: dict[str, Any]) -> dict[str, Any]:
         "error",
         "usage",
         "seconds",
+        "passes",
+        "waited",
         "word",
     )
     return {
