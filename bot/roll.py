@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from bot.liveness import reading
-from bot.rundir import RUN_ID, RunDir, all_runs, read_json
+from bot.rundir import RunDir, all_runs, read_json
 
 if TYPE_CHECKING:
     from typing import Any
@@ -72,7 +72,10 @@ def call(store: Path, most: int | None) -> Roll:
     """The newest `most` runs (None = all), and every one that has not ended."""
     index, trouble = _index(store.parent / "leadsman.db")
     directories = {run.path.name: run for run in all_runs(store)}
-    ids = sorted({*directories, *(run_id for run_id, entry in index.items() if entry.is_open)}, reverse=True)
+    ids = [*directories, *(run_id for run_id, entry in index.items() if entry.is_open and run_id not in directories)]
+    ids.sort(
+        key=lambda run_id: (index[run_id].created_at if run_id in index else _seconds(run_id), run_id), reverse=True
+    )
     open_ones = {run_id for run_id in ids[most:] if most is not None and run_id in index and index[run_id].is_open}
     shown = [run_id for n, run_id in enumerate(ids) if most is None or n < most or run_id in open_ones]
     lines = [_line(run_id, directories.get(run_id), index.get(run_id)) for run_id in shown]
@@ -113,7 +116,7 @@ def _line(run_id: str, run: RunDir | None, entry: Entry | None) -> Line:
         phase=entry.phase if entry else "",
         position=entry.position if entry else 0,
         reason=_reason(entry, status, outcome),
-        created=_moment(entry.created_at) if entry else _moment_of_id(run_id),
+        created=_moment(entry.created_at if entry else _seconds(run_id)),
         started=str(status.get("started") or ""),
         finished=str(status.get("finished") or ""),
     )
@@ -173,10 +176,9 @@ def _moment(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
-def _moment_of_id(run_id: str) -> str:
-    if not RUN_ID.fullmatch(run_id):
-        return ""
+def _seconds(run_id: str) -> float:
+    """The moment in a run's id."""
     try:
-        return datetime.strptime(run_id[:15], "%Y%m%d-%H%M%S").replace(tzinfo=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return datetime.strptime(run_id[:15], "%Y%m%d-%H%M%S").replace(tzinfo=UTC).timestamp()
     except ValueError:  # digits that are no date
-        return ""
+        return 0.0

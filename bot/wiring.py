@@ -18,7 +18,7 @@ from bot.config import Config
 from bot.dashboard.reading import Reading
 from bot.dispatch import Dispatcher, Hint
 from bot.errors import Forbidden, Gone, Unavailable
-from bot.fleetstate import FleetState
+from bot.fleetstate import FleetState, counts
 from bot.forges import FORGES, Around, Forge
 from bot.hostload import LoadWindow, host_load
 from bot.journal import Journal
@@ -143,7 +143,7 @@ class Bot:
             forges=self.forges,
             trackers=self.trackers,
             files=RepositoryFiles(self.config, self.forges, self.journal),
-            runs=Index(self.store, self.world.runs, self.masking),
+            runs=Index(self.store, self.world.runs, self.masking, lambda connection: counts(connection, self.slots)),
             memory=Books(self.store),
             clock=self.clock,
             new_run_id=lambda: RunId(rundir.new_run_id(moment(self.clock()), os.urandom(3))),
@@ -203,6 +203,7 @@ class Bot:
 
     def start(self) -> None:
         """Begins to work; what a server that was killed left lying is found by the first sweep."""
+        self.fleet.write()
         self.watcher.start()
         self.dispatcher.start()
         self.dispatcher.put(Hint("sweep"))

@@ -206,12 +206,20 @@ class RunLine:
     head: str
 
 
-def run_list(open_runs: Sequence[RunLine], ended: Sequence[RunLine]) -> str:
+def host_line(held: int, slots: int, peak: int, pending: int, *, paused_by: str) -> str:
+    """How full the host is; `paused_by` is empty where new runs may start."""
+    paused = f" New runs are paused by {code(paused_by)}." if paused_by else ""
+    runs = "1 run waits" if pending == 1 else f"{pending} runs wait"
+    return f"On this host {held} of {slots} slots are held ({peak} at most so far), {runs}.{paused}"
+
+
+def run_list(open_runs: Sequence[RunLine], ended: Sequence[RunLine], host: str) -> str:
     if not open_runs and not ended:
-        return "No run was asked for here yet. `/run` with a task's name starts one; `/tasks` lists them."
+        return f"No run was asked for here yet. `/run` with a task's name starts one; `/tasks` lists them.\n\n{host}"
     said = [_run_lines(open_runs)] if open_runs else ["No run is open here."]
     if ended:
         said += ["Ended lately:", _run_lines(ended)]
+    said.append(host)
     return "\n\n".join(said)
 
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from bot.config import Config, ConfigErrors, RepoFile, repository_file
 from bot.config.repository import REPOSITORY_FILE
 from bot.errors import Gone
+from bot.fleetstate import Counts
 from bot.forges import Forge
 from bot.journal import Journal
 from bot.masking import Masking
@@ -23,7 +24,7 @@ from bot.store.engine import Store
 from bot.talk import Talk, Talks
 from bot.tasks import Task
 from bot.trackers import Ticket, Tracker
-from handlers.views import HoldView, KnownTask, PlacedRule, RunView, TaskList
+from handlers.views import HoldView, HostView, KnownTask, PlacedRule, RunView, TaskList
 
 FILE_BYTES = 256 * 1024
 RECENT = 5
@@ -60,10 +61,18 @@ class Books:
 class Index:
     """The runs, as the index shows them."""
 
-    def __init__(self, store: Store, runs_dir: Path, masking: Masking) -> None:
+    def __init__(
+        self, store: Store, runs_dir: Path, masking: Masking, counts: Callable[[sa.Connection], Counts]
+    ) -> None:
         self._store = store
         self._runs_dir = runs_dir
         self._masking = masking
+        self._counts = counts
+
+    def host(self) -> HostView:
+        with self._store.read() as connection:
+            now = self._counts(connection)
+        return HostView(now.slots, now.held, now.peak, now.pending, now.paused_by)
 
     def open_on(self, subject: Subject) -> Sequence[RunView]:
         with self._store.read() as connection:

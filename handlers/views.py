@@ -94,7 +94,22 @@ class RunView:
         return self.intent.event.actor
 
 
+@dataclass(frozen=True, slots=True)
+class HostView:
+    """How full the bot's host is. `peak`: the most slots that were held at once. `paused_by` is empty where nobody
+    paused new runs."""
+
+    slots: int
+    held: int
+    peak: int
+    pending: int
+    paused_by: str = ""
+
+
 class Runs(Protocol):
+    def host(self) -> HostView:
+        """How full the host is now."""
+
     def open_on(self, subject: Subject) -> Sequence[RunView]:
         """The runs on it that have not ended, the oldest first."""
 

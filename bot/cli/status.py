@@ -1,4 +1,4 @@
-"""`leadsman status`: the state of a run."""
+"""`leadsman status`: the state of a run, or of the whole fleet."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from bot.cli.options import printable, read, say
 from bot.liveness import reading
 from bot.rundir import find
 
-USAGE = """Usage: leadsman status ID [--store DIR] [--json|--brief]
+USAGE = """Usage: leadsman status [ID] [--store DIR] [--json|--brief]
 
-Says what a run does now. ID may be shortened while it is unique.
+Says what a run does now. ID may be shortened while it is unique. Without it: what the server does, which slots are
+held, what waits and why.
 
   --json    the object of status.json
-  --brief   one line
+  --brief   one line, of a run
 
   leadsman status 20260105-0900
+  leadsman status
 """
 
 SHOWN = (
@@ -26,9 +28,13 @@ SHOWN = (
 
 
 def main(argv: list[str]) -> int:
-    options = read(argv, USAGE, flags=("--json", "--brief"), words=(1, 1))
+    options = read(argv, USAGE, flags=("--json", "--brief"), words=(0, 1))
     if options is None:
         return 0
+    if not options.words:
+        from bot.cli import fleet
+
+        return fleet.show(options.store, as_json="--json" in options.flags)
     run = find(options.store, options.words[0])
     status = reading(run.path)
     if "--json" in options.flags:

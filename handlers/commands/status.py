@@ -12,7 +12,9 @@ from handlers.views import Desk, RunView
 def _handle(ask: Ask, desk: Desk) -> tuple[Say, ...]:
     open_runs = [*desk.runs.open_on(ask.on), *ask.started]
     ended = [run for run in desk.runs.recent_on(ask.on) if not run.is_open]
-    return (Say(wording.run_list([_line(run) for run in open_runs], [_line(run) for run in ended])),)
+    host = desk.runs.host()
+    line = wording.host_line(host.held, host.slots, host.peak, host.pending, paused_by=host.paused_by)
+    return (Say(wording.run_list([_line(run) for run in open_runs], [_line(run) for run in ended], line)),)
 
 
 def _line(run: RunView) -> wording.RunLine:

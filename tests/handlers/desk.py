@@ -35,7 +35,7 @@ from bot.tasks import Rule, Task
 from bot.trackers import Ticket
 from handlers.decide import decide
 from handlers.decision import Approve, Decision, Hold, Result, Say, Start, Stop, Unhold
-from handlers.views import HoldView, KnownTask, PlacedRule, RunView, TaskList
+from handlers.views import HoldView, HostView, KnownTask, PlacedRule, RunView, TaskList
 
 REPO = Repo("github", "acme/shop")
 PULL = PullRef(REPO, 7)
@@ -85,6 +85,7 @@ class Room:
     approvals: set[Sha] = field(default_factory=set)
     obeyed: set[tuple[Repo, str, str, int]] = field(default_factory=set)
     rows: list[RunView] = field(default_factory=list)
+    fullness: HostView = field(default_factory=lambda: HostView(slots=4, held=1, peak=2, pending=3))
     logs: dict[RunId, list[str]] = field(default_factory=dict)
     time: datetime = NOW
     ids: int = 0
@@ -220,6 +221,9 @@ class Room:
         seen = self.seen.get(pull, [])
         moved = any(sha == live and when >= at for when, sha in seen)
         return next((sha for _, sha in reversed(seen) if sha != live), live) if moved else live
+
+    def host(self) -> HostView:
+        return self.fullness
 
     def open_on(self, subject: Subject) -> Sequence[RunView]:
         return [row for row in self.rows if row.is_open and row.intent.event.subject == subject]

@@ -15,7 +15,7 @@ from handlers.commands import COMMANDS
 from handlers.decision import Approve, Decision, Hold, Start, Stop, Unhold
 from handlers.grammar import Words, commands_in
 from handlers.record import RunRecord
-from handlers.views import HoldView, KnownTask
+from handlers.views import HoldView, HostView, KnownTask
 from tests.handlers.desk import HEAD, ISSUE, MAIN, NEWER, NOW, PULL, REPO, Room, actor
 
 RUN_USAGE = "/run TASK [WORDS...] [sha=<40 hex>] [difficulty=<name>] [-- WORDS...]"
@@ -292,14 +292,17 @@ def test_having_asked_for_a_run_gives_no_right_that_the_command_does_not_give(ro
 
 def test_status_lists_the_runs_and_why_they_wait(room: Room) -> None:
     assert room.says("rea", "/status") == (
-        "No run was asked for here yet. `/run` with a task's name starts one; `/tasks` lists them."
+        "No run was asked for here yet. `/run` with a task's name starts one; `/tasks` lists them.\n\n"
+        "On this host 1 of 4 slots are held (2 at most so far), 3 runs wait."
     )
+    room.fullness = HostView(slots=2, held=2, peak=2, pending=1, paused_by="olga")
     room.says("will", "/run fix")
     room.says("will", "/run test")
     room.ends(room.rows[1].run_id)
     assert room.says("rea", "/status") == (
         f"- `20260301-120000-a00001`: `fix` at `{HEAD}`, asked for by `will`, waits at place 1: no slot is free\n\n"
-        f"Ended lately:\n\n- `20260301-120000-a00002`: `test` at `{HEAD}`, asked for by `will`, has ended"
+        f"Ended lately:\n\n- `20260301-120000-a00002`: `test` at `{HEAD}`, asked for by `will`, has ended\n\n"
+        "On this host 2 of 2 slots are held (2 at most so far), 1 run waits. New runs are paused by `olga`."
     )
     assert "No run was asked for" in room.says("rea", "/status", on=ISSUE)
 
