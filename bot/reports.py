@@ -5,6 +5,7 @@ A line says only what was seen. What did not run is named, with why; no checks a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,6 +34,7 @@ from bot.model import (
 )
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json, write_text
+from bot.statefiles import open_plain
 from bot.verification import ran_of
 from gitops import evidence
 
@@ -225,13 +227,13 @@ def _kept(ages: Ages, claim: Claim | None) -> tuple[str, ...]:
 
 def tail(log: Path, most: int = TAIL_BYTES) -> str:
     """The last whole lines of a log, at most `most` bytes, undecodable bytes shown as such."""
-    try:
-        with log.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - most))
-            raw = file.read(most)
-    except FileNotFoundError:
+    descriptor = open_plain(log)
+    if descriptor is None:
         return ""
+    with os.fdopen(descriptor, "rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - most))
+        raw = file.read(most)
     text = raw.decode("utf-8", "backslashreplace")
     return text.partition("\n")[2] if size > most and "\n" in text else text
 

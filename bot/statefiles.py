@@ -153,6 +153,19 @@ def take_lock(path: str | os.PathLike[str]) -> int | None:
     return None
 
 
+def open_plain(path: str | os.PathLike[str]) -> int | None:
+    """A descriptor to read a plain file with; None for an absent one, and for a link, a pipe or a device: whoever can
+    write to a folder can put one there to lead a reader astray, or to hold it up for ever."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
 def is_locked(path: str | os.PathLike[str]) -> bool:
     """Whether somebody holds the exclusive lock. It asks for a shared one and gives it back at once."""
     try:

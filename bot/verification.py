@@ -7,6 +7,7 @@ doubled.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from bot.launchers import start
 from bot.model import Intent, Run
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json, write_json
+from bot.statefiles import open_plain
 from bot.tasks import Check
 from bot.worksite import base_environment, supervised
 from gitops import evidence, worktree
@@ -112,7 +114,7 @@ class Verification:
         if not RunDir(folder).status.exists():
             self._start(run, check, folder, place())
         status = liveness.reading(folder)
-        if status["state"] in ("created", "running", "blocked"):
+        if status["state"] in ("created", "running"):
             raise Running(folder)
         return ran_of(run.run_dir, folder, _name(check))
 
@@ -158,16 +160,15 @@ def ran_of(run_dir: Path, folder: Path, what: str) -> Ran:
 
 
 def digest_of(path: Path) -> tuple[int, str]:
-    """Size and SHA-256 of a file, read in pieces; an absent one is empty."""
+    """Size and SHA-256 of a plain file, read in pieces; an absent one is empty."""
     total = hashlib.sha256()
     size = 0
-    try:
-        with path.open("rb") as file:
+    descriptor = open_plain(path)
+    if descriptor is not None:
+        with os.fdopen(descriptor, "rb") as file:
             while piece := file.read(1 << 20):
                 total.update(piece)
                 size += len(piece)
-    except FileNotFoundError:
-        pass
     return size, total.hexdigest()
 
 

@@ -10,6 +10,7 @@ from typing import BinaryIO
 from bot.cli.options import read
 from bot.errors import UserError
 from bot.rundir import RunDir, find
+from bot.statefiles import open_plain
 
 USAGE = """Usage: leadsman logs ID [--store DIR] [-f]
 
@@ -28,11 +29,11 @@ def main(argv: list[str]) -> int:
     if options.flags:
         follow(run, out)
         return 0
-    try:
-        with run.worker_log.open("rb") as log:
-            shutil.copyfileobj(log, out)
-    except FileNotFoundError:
-        raise UserError(f"Run {run.run_id} has written nothing yet. `leadsman status {run.run_id}` says why.") from None
+    log = open_plain(run.worker_log)
+    if log is None:
+        raise UserError(f"Run {run.run_id} has written nothing yet. `leadsman status {run.run_id}` says why.")
+    with os.fdopen(log, "rb") as file:
+        shutil.copyfileobj(file, out)
     return 0
 
 
@@ -52,9 +53,8 @@ def follow(run: RunDir, out: BinaryIO) -> None:
 
 
 def _copy(run: RunDir, position: int, out: BinaryIO) -> int:
-    try:
-        log = os.open(run.worker_log, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    log = open_plain(run.worker_log)
+    if log is None:
         return position
     with os.fdopen(log, "rb") as file:
         file.seek(position)

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from bot.statefiles import Broken, LastState, is_locked, read_json, take_lock, time_text, write_json, write_text
+from bot.statefiles import (
+    Broken,
+    LastState,
+    is_locked,
+    open_plain,
+    read_json,
+    take_lock,
+    time_text,
+    write_json,
+    write_text,
+)
 
 
 def test_what_was_written_is_read_again(tmp_path: Path) -> None:
@@ -121,3 +131,15 @@ def test_a_reserve_that_was_not_needed_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_moment_is_written_in_utc_with_milliseconds() -> None:
     assert time_text(1767603600.1239) == "2026-01-05T09:00:00.123Z"
+
+
+def test_a_reader_of_what_a_run_may_have_put_there_is_neither_led_astray_nor_held_up(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("key")
+    (tmp_path / "link").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe", "absent", "."):
+        assert open_plain(tmp_path / name) is None
+    descriptor = open_plain(tmp_path / "secret")
+    assert descriptor is not None
+    assert os.read(descriptor, 9) == b"key"
+    os.close(descriptor)
