@@ -40,7 +40,8 @@ from bot.worksite import Worksite
 from gitops.git import Identity
 from handlers.carry_out import carry_out
 from handlers.decide import decide
-from handlers.desk import Books, Index, RepositoryFiles, RunningDesk
+from handlers.desk import Books, Index, RunningDesk
+from handlers.files import RepositoryFiles
 from webhooks.inbox import Delivery, Entry, Inbox, Kept
 from webhooks.payload import Malformed, Misshapen, parse
 from webhooks.receiver import Table
@@ -142,7 +143,7 @@ class Bot:
             config=self.config,
             forges=self.forges,
             trackers=self.trackers,
-            files=RepositoryFiles(self.config, self.forges, self.journal),
+            files=RepositoryFiles(self.config, self.forges, self.store, self.journal),
             runs=Index(self.store, self.world.runs, self.masking, lambda connection: counts(connection, self.slots)),
             memory=Books(self.store),
             clock=self.clock,

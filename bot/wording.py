@@ -193,6 +193,16 @@ def task_list(tasks: Sequence[TaskLine], warnings: Sequence[str]) -> str:
     return "\n\n".join(said)
 
 
+def file_wrong(sha: str, branch: str, problems: Sequence[str], *, earlier_counts: bool) -> str:
+    """The repository's own file can't be used. `problems` name it and the line."""
+    counts = "what it said when it was last right still counts" if earlier_counts else "nothing of it counts"
+    listing = "\n".join(f"- {inline(problem)}" for problem in problems)
+    return (
+        f"`.leadsman.toml` of {code(branch)} is wrong at {code(sha)}, so {counts}:\n\n{listing}\n\n"
+        f"Correct it on {code(branch)}. This is said once."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class RunLine:
     """A run for a list. `position` is its place among the waiting, 0 where it does not wait."""

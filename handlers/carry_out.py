@@ -18,9 +18,11 @@ from bot.store.engine import Store
 from handlers.decision import (
     Approve,
     CancelAll,
+    Change,
     Decision,
     Hold,
     MarkOutdated,
+    Once,
     Result,
     Say,
     Start,
@@ -60,8 +62,17 @@ def _do(connection: sa.Connection, result: Result, hints: list[Hint], now: float
     match result:
         case Say(text, well):
             return Text(text, well)
+        case Once(repo, name, text):
+            return Text(text, well=True) if books.obey(connection, str(repo), "once", name, 0, at=now) else None
         case Start(intent):
             return _start(connection, intent, hints, now)
+        case _:
+            _change(connection, result, hints, now)
+            return None
+
+
+def _change(connection: sa.Connection, change: Change, hints: list[Hint], now: float) -> None:
+    match change:
         case Stop(run_id, by, _):
             _stop(connection, run_id, by.login, hints)
         case Hold(subject, by, reason):
@@ -77,7 +88,6 @@ def _do(connection: sa.Connection, result: Result, hints: list[Hint], now: float
                 _stop(connection, row.run_id, why, hints)
         case unreachable:
             assert_never(unreachable)
-    return None
 
 
 def _start(connection: sa.Connection, intent: Intent, hints: list[Hint], now: float) -> Section | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import assert_never
 
 from bot import wording
@@ -10,8 +11,9 @@ from bot.model import Closed, Commented, Event, Ignored, Labeled, Opened, PullRe
 from bot.projects import Project
 from handlers import rules
 from handlers.comments import decide_comment
-from handlers.decision import CancelAll, Decision, MarkOutdated, Result
+from handlers.decision import Answer, CancelAll, Decision, MarkOutdated, Result
 from handlers.patience import patience
+from handlers.starting import notes
 from handlers.views import Desk
 
 
@@ -28,14 +30,15 @@ def decide(event: Event, desk: Desk) -> Decision | Ignored:
         case Commented():
             return decide_comment(event, event.what, project, desk)
         case Closed():
-            return _closed(event, desk)
+            return _closed(event, project, desk)
         case Opened() | Pushed() | Labeled() | Updated():
             return _happened(event, project, desk)
         case _:
             assert_never(event.what)
 
 
-def _closed(event: Event, desk: Desk) -> Decision | Ignored:
+def _closed(event: Event, project: Project, desk: Desk) -> Decision | Ignored:
+    """Its runs end; and where the merge brought a wrong file of the repository's own, its people hear of it here."""
     if not isinstance(event.subject, PullRef):
         return Ignored("Only a pull request's end ends its runs.")
     try:
@@ -44,7 +47,12 @@ def _closed(event: Event, desk: Desk) -> Decision | Ignored:
         return Decision((CancelAll(event.subject, wording.pull_ended(merged=False)),))
     if pull.open:
         return Ignored("The pull request is open again.")
-    return Decision((CancelAll(event.subject, wording.pull_ended(merged=pull.merged)),))
+    ended = CancelAll(event.subject, wording.pull_ended(merged=pull.merged))
+    if not pull.merged:
+        return Decision((ended,))
+    key = f"merged-{hashlib.sha256(str(event.subject).encode()).hexdigest()[:32]}"
+    said = notes(desk.tasks(project), event.subject.repo)
+    return Decision((ended, *said), Answer(key, event.subject, None))
 
 
 def _happened(event: Event, project: Project, desk: Desk) -> Decision | Ignored:

@@ -23,6 +23,15 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
+class Once:
+    """A part of the first answer that has the chance to say it, and of no other. `name` tells it from all others."""
+
+    repo: Repo
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     run_id: RunId
     by: Actor
@@ -66,16 +75,22 @@ class CancelAll:
     why: str
 
 
-Result = Start | Say | Stop | Hold | Unhold | Approve | MarkOutdated | CancelAll
+Change = Stop | Hold | Unhold | Approve | MarkOutdated | CancelAll
+"""What leaves no words behind."""
+
+Result = Start | Say | Once | Change
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The comment that answers: its key, the same each time the same command is decided, and where it goes."""
+    """The comment that answers: its key, the same each time the same command is decided, and where it goes.
+
+    `comment_id` is the comment that asked, None where nobody did.
+    """
 
     key: str
     on: Thread
-    comment_id: str
+    comment_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +108,7 @@ class Obeyed:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do, in order. All `Say` and command-started `Start` are parts of `answer`; rules answer by their own."""
+    """What to do, in order. `Say`, `Once` and a command's `Start` are parts of `answer`; a rule's has its own."""
 
     results: tuple[Result, ...]
     answer: Answer | None = None

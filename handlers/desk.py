@@ -8,12 +8,9 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from bot.config import Config, ConfigErrors, RepoFile, repository_file
-from bot.config.repository import REPOSITORY_FILE
-from bot.errors import Gone
+from bot.config import Config
 from bot.fleetstate import Counts
 from bot.forges import Forge
-from bot.journal import Journal
 from bot.masking import Masking
 from bot.model import Limit, PullRef, Repo, RunId, Sha, Subject, Thread, TicketRef
 from bot.projects import Project
@@ -24,9 +21,9 @@ from bot.store.engine import Store
 from bot.talk import Talk, Talks
 from bot.tasks import Task
 from bot.trackers import Ticket, Tracker
+from handlers.files import RepositoryFiles
 from handlers.views import HoldView, HostView, KnownTask, PlacedRule, RunView, TaskList
 
-FILE_BYTES = 256 * 1024
 RECENT = 5
 LINE_BYTES = 400
 
@@ -105,46 +102,6 @@ def _view(connection: sa.Connection, row: runs.Row, order: list[RunId]) -> RunVi
     return RunView(intent, row.phase, row.reason, position, row.closed_at is None)
 
 
-class RepositoryFiles:
-    """The `.leadsman.toml` of each repository's default branch; the last good one stays while a wrong one is there."""
-
-    def __init__(self, config: Config, forges: Mapping[str, Forge], journal: Journal) -> None:
-        self._config = config
-        self._forges = forges
-        self._journal = journal
-        self._good: dict[Repo, RepoFile | None] = {}
-        self._read: dict[Repo, tuple[Sha, tuple[str, ...]]] = {}
-
-    def of(self, repo: Repo) -> tuple[RepoFile | None, tuple[str, ...]]:
-        """The file that counts, and what is to be said of it. Raises `Unavailable` where the forge does not answer."""
-        forge = self._forges[repo.forge]
-        branch = forge.repository(repo).default_branch
-        try:
-            sha = forge.branch_sha(repo, branch)
-        except Gone:
-            return None, ()  # a repository without a commit
-        seen, warnings = self._read.get(repo, (None, ()))
-        if seen != sha:
-            warnings = self._take(repo, forge, sha, branch)
-            self._read[repo] = sha, warnings
-        return self._good.get(repo), warnings
-
-    def _take(self, repo: Repo, forge: Forge, sha: Sha, branch: str) -> tuple[str, ...]:
-        data = forge.file(repo, REPOSITORY_FILE, sha)
-        if data is None:
-            self._good[repo] = None
-            return ()
-        if len(data) > FILE_BYTES:
-            return (f"{REPOSITORY_FILE} is larger than {FILE_BYTES} bytes; the last good one stays.",)
-        try:
-            file = repository_file(data, f"{REPOSITORY_FILE} at {sha} of {branch}", self._config)
-        except ConfigErrors as problem:
-            self._journal.say("repository_file_wrong", repo=str(repo), sha=sha, why=problem.text)
-            return (f"{REPOSITORY_FILE} at {sha} is wrong, so the last good one stays: {problem.text}",)
-        self._good[repo] = file
-        return tuple(str(warning) for warning in file.warnings)
-
-
 class RunningDesk:
     """`handlers.views.Desk` over the store and the forges."""
 
@@ -193,7 +150,8 @@ class RunningDesk:
 
     def tasks(self, project: Project) -> TaskList:
         """The server's tasks for the project come first; the repository's own may not take their names."""
-        own, warnings = self._files.of(project.repo)
+        standing = self._files.of(project.repo)
+        own = standing.file
         served = "leadsman.toml"
         known = {
             task.name: KnownTask(task, served)
@@ -204,7 +162,7 @@ class RunningDesk:
         if own is not None:
             known |= {task.name: KnownTask(task, own.origin) for task in own.tasks if task.name not in known}
             placed += [PlacedRule(rule, f"{own.origin} [[rule]] {n}") for n, rule in enumerate(own.rules, 1)]
-        return TaskList(known, placed, warnings)
+        return TaskList(known, placed, standing.warnings, standing.wrong)
 
     def limit_for(self, task: Task, difficulty: str | None) -> Limit:
         return self._config.budget.limit_for(task, difficulty)

@@ -8,11 +8,11 @@ from typing import assert_never
 
 from bot import wording
 from bot.forges import Pull
-from bot.model import BranchRef, Command, Intent, IssueRef, Limit, PullRef, Sha, Subject, TicketRef
+from bot.model import BranchRef, Command, Intent, IssueRef, Limit, PullRef, Repo, Sha, Subject, TicketRef
 from bot.projects import Project
-from handlers.decision import Say, Start
+from handlers.decision import Once, Say, Start
 from handlers.record import Ask, approved_now, hold_now
-from handlers.views import Desk, ForgeView, KnownTask
+from handlers.views import Desk, ForgeView, KnownTask, TaskList
 
 _FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)
 _HEX = re.compile(r"[0-9a-f]{1,63}", re.ASCII)
@@ -55,6 +55,15 @@ def head_now(subject: Subject, project: Project, forge: ForgeView) -> Head:
             return Head(forge.branch_sha(repo, branch), branch, wording.pushed_head(branch), branch)
         case _:
             assert_never(subject)
+
+
+def notes(listing: TaskList, repo: Repo) -> tuple[Once, ...]:
+    """What who starts a task should know of where tasks come from."""
+    wrong = listing.wrong
+    if wrong is None:
+        return ()
+    said = wording.file_wrong(wrong.sha, wrong.branch, wrong.problems, earlier_counts=wrong.earlier_counts)
+    return (Once(repo, f"file {wrong.name}", said),)
 
 
 def full_sha(text: str, head: Sha, *, argument: str, usage: str) -> Sha | Say:

@@ -63,12 +63,25 @@ class PlacedRule:
 
 
 @dataclass(frozen=True, slots=True)
+class WrongFile:
+    """A repository's `.leadsman.toml` that can't be used. `name` stays the same while its content does."""
+
+    name: str
+    sha: Sha
+    branch: str
+    problems: tuple[str, ...]
+    earlier_counts: bool
+    """Is there an earlier one that was right, and counts instead?"""
+
+
+@dataclass(frozen=True, slots=True)
 class TaskList:
     """What may run in a project: the server's tasks and rules, and those of the default branch's `.leadsman.toml`."""
 
     tasks: Mapping[str, KnownTask]
     rules: Sequence[PlacedRule] = ()
     warnings: Sequence[str] = ()
+    wrong: WrongFile | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What was decided before: commands that were obeyed, holds, approvals, and the heads that were seen."""
+"""What was decided before: commands that were obeyed, holds, approvals, heads and files that were seen."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from bot.store import schema
 
 commands = schema.commands.c
 holds = schema.holds.c
+settings = schema.settings.c
 approvals = schema.approvals.c
 heads = schema.heads.c
 
@@ -76,3 +77,19 @@ def saw_head(connection: sa.Connection, subject: str, head: str, *, at: float, n
     query = sa.select(heads.head).where(heads.subject == subject)
     if connection.execute(query.order_by(heads.seen_at.desc()).limit(1)).scalar() != head:
         connection.execute(schema.heads.insert().values(subject=subject, head=head, at=at, seen_at=now))
+
+
+def good_file(connection: sa.Connection, repo: str) -> str | None:
+    """The commit at which the repository's own file was right last; None where there was none then."""
+    return connection.execute(sa.select(settings.value).where(settings.key == _file_key(repo))).scalar()
+
+
+def file_is_good(connection: sa.Connection, repo: str, sha: str | None) -> None:
+    """Notes the commit; None: there is no file now, and that is right, too."""
+    connection.execute(schema.settings.delete().where(settings.key == _file_key(repo)))
+    if sha is not None:
+        connection.execute(schema.settings.insert().values(key=_file_key(repo), value=sha))
+
+
+def _file_key(repo: str) -> str:
+    return f"repository_file {repo}"
