@@ -25,6 +25,7 @@ def main() -> int:
         from bot.cli import pass_
 
         return pass_.main(sys.argv[2:])
+    _open_what_is_closed()
     try:
         return _guarded(sys.argv[1:])
     except BrokenPipeError:
@@ -33,6 +34,13 @@ def main() -> int:
         return EXIT_PIPE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+
+
+def _open_what_is_closed() -> None:
+    """A caller may have closed a standard stream (`>&-`): what we open next would take its number, and our words."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))  # noqa: SIM115, PTH123
 
 
 def _guarded(argv: Sequence[str]) -> int:

@@ -193,3 +193,11 @@ def _started(*folders: Path) -> tuple[int, str]:
         [sys.executable, "-I", "-S", "-c", code, "--help"], capture_output=True, text=True, check=False
     )
     return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_no_failure(closed: str, tmp_path: Path) -> None:
+    command = f'"$0" budget {closed}'
+    done = subprocess.run(["sh", "-c", command, SCRIPT], cwd=tmp_path, env={"HOME": str(tmp_path)}, check=False)
+    assert done.returncode == 0
+    assert not (tmp_path / ".local").exists()
