@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from bot.forges.asking import Checkup, Hooks, News
 from bot.model import Actor, IssueRef, Permission, PullRef, Repo, Sha
 from bot.secret import Secret
 
@@ -110,6 +111,18 @@ class Forge(Protocol):
 
     name: str
     kind: str
+
+    @property
+    def hooks(self) -> Hooks | None:
+        """Its webhooks; None for a forge that has none, and loses nothing."""
+
+    @property
+    def news(self) -> News | None:
+        """What happened; None for a forge that need not be asked."""
+
+    @property
+    def checkup(self) -> Checkup | None:
+        """Who the bot is there; None where there is nothing to look at."""
 
     def me(self) -> Actor: ...
     def repository(self, repo: Repo) -> RepoFacts: ...

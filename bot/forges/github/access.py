@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,6 +16,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from github import Auth
+from github.Repository import Repository
 
 from bot.errors import Forbidden, Gone, UserError
 from bot.forges.github import settings as configured
@@ -26,6 +29,8 @@ from bot.secret import Secret
 
 Clock = Callable[[], datetime]
 
+_REPOSITORY = re.compile(r"[A-Za-z0-9_-]+/(?!\.{1,2}$)[A-Za-z0-9_.-]+")
+
 _LEAST_LEFT = timedelta(minutes=10)
 """What a token still lives when it is handed out: a push that begins with it must end with it."""
 
@@ -36,6 +41,13 @@ _YOUNG = timedelta(minutes=1)
 class Access(Protocol):
     """What the client needs of a way in; raises as the forge's calls do."""
 
+    clock: Clock
+    is_app: bool
+
+    @property
+    def own(self) -> Door:
+        """Speaks for the account, or for the App itself, about no repository."""
+
     def door(self, repo: Repo) -> Door: ...
 
     def secret(self, repo: Repo) -> Secret:
@@ -43,6 +55,15 @@ class Access(Protocol):
 
     def me(self) -> Actor: ...
     def close(self) -> None: ...
+
+
+@contextmanager
+def there(access: Access, repo: Repo, what: str, *, writes: bool = False) -> Iterator[Repository]:
+    """The repository, unread, for one call that `what` names."""
+    if not _REPOSITORY.fullmatch(repo.name):
+        raise Gone(f"{repo.name!r} is no name of a repository on GitHub.")
+    with access.door(repo).client(f"{what} of {repo.name}", writes=writes) as client:
+        yield client.get_repo(repo.name)
 
 
 def access_to(name: str, settings: Settings, *, environ: Mapping[str, str], base: Path, clock: Clock) -> Access:
@@ -69,23 +90,26 @@ def _is_rsa(key: Secret) -> bool:
 class TokenAccess:
     """One account's token, for everything."""
 
+    is_app = False
+
     def __init__(self, settings: Settings, secret: Secret, clock: Clock) -> None:
+        self.clock = clock
         pace = Pace(settings.write_pause_seconds, clock)
         self._credential = Credential(Auth.Token(secret.reveal()), secret, pace)
-        self._door = Door(settings, clock, lambda: self._credential)
+        self.own = Door(settings, clock, lambda: self._credential)
 
     def door(self, repo: Repo) -> Door:  # noqa: ARG002 - one token for all of them
-        return self._door
+        return self.own
 
     def secret(self, repo: Repo) -> Secret:  # noqa: ARG002
         return self._credential.secret
 
     def me(self) -> Actor:
-        with self._door.client("the bot's own account") as client:
+        with self.own.client("the bot's own account") as client:
             return values.actor(client.get_user())
 
     def close(self) -> None:
-        self._door.close()
+        self.own.close()
 
 
 class AppAccess:
@@ -94,17 +118,19 @@ class AppAccess:
     https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app
     """
 
+    is_app = True
+
     def __init__(self, settings: Settings, app_id: int, key: Secret, clock: Clock) -> None:
         self._settings = settings
-        self._clock = clock
+        self.clock = clock
         signed = Credential(Auth.AppAuth(app_id, key.reveal()), key, self._pace())
-        self.signed = Door(settings, clock, lambda: signed)
+        self.own = Door(settings, clock, lambda: signed)
         self._lock = threading.Lock()
         self._paces: dict[int, Pace] = {}
         self._installed: dict[str, Installed] = {}
 
     def _pace(self) -> Pace:
-        return Pace(self._settings.write_pause_seconds, self._clock)
+        return Pace(self._settings.write_pause_seconds, self.clock)
 
     def pace_of(self, installation: int) -> Pace:
         """GitHub counts by installation."""
@@ -114,7 +140,7 @@ class AppAccess:
     def _on(self, repo: Repo) -> Installed:
         with self._lock:
             if repo.name not in self._installed:
-                self._installed[repo.name] = Installed(self, self._settings, repo.name, self._clock)
+                self._installed[repo.name] = Installed(self, self._settings, repo.name, self.clock)
             return self._installed[repo.name]
 
     def door(self, repo: Repo) -> Door:
@@ -125,14 +151,14 @@ class AppAccess:
 
     def me(self) -> Actor:
         """The App's bot account. It is read with the token of any installation: an App's key reads only the App."""
-        with self.signed.client("the App itself") as client:
+        with self.own.client("the App itself") as client:
             _, app = client.requester.requestJsonAndCheck("GET", "/app")
             _, installations = client.requester.requestJsonAndCheck("GET", "/app/installations", {"per_page": 1})
             login, numbers = f"{app['slug']}[bot]", [int(one["id"]) for one in installations]
         if not numbers:
             raise Forbidden(f"The App {login} is installed nowhere. Install it on the repositories it should serve.")
         lent = self.lend(numbers[0], {})
-        door = Door(self._settings, self._clock, lambda: lent.credential)
+        door = Door(self._settings, self.clock, lambda: lent.credential)
         try:
             with door.client(f"the account {login}") as client:
                 return values.actor(client.get_user(login))
@@ -141,15 +167,15 @@ class AppAccess:
 
     def lend(self, installation: int, scope: dict[str, object]) -> Lent:
         """A new token of an installation, for the `repositories` of the scope or for all it has."""
-        with self.signed.client("a token of the App") as client:
+        with self.own.client("a token of the App") as client:
             path = f"/app/installations/{installation}/access_tokens"
             _, made = client.requester.requestJsonAndCheck("POST", path, input=scope)
             secret, ends = Secret(str(made["token"])), datetime.fromisoformat(str(made["expires_at"]))
         credential = Credential(Auth.Token(secret.reveal()), secret, self.pace_of(installation))
-        return Lent(credential, self._clock(), ends)
+        return Lent(credential, self.clock(), ends)
 
     def close(self) -> None:
-        for door in (self.signed, *(one.door for one in list(self._installed.values()))):
+        for door in (self.own, *(one.door for one in list(self._installed.values()))):
             door.close()
 
 
@@ -191,7 +217,7 @@ class Installed:
             raise
 
     def _find(self) -> int:
-        with self._app.signed.client(f"the App's installation on {self._repo}") as client:
+        with self._app.own.client(f"the App's installation on {self._repo}") as client:
             path = f"/repos/{quote(self._repo)}/installation"
             _, found = client.requester.requestJsonAndCheck("GET", path)
             return int(found["id"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,10 @@ from github.Repository import Repository
 from bot.errors import Gone, UserError
 from bot.forges import Comment, GitAccess, Issue, Pull, Reaction, RepoFacts
 from bot.forges.github import values
-from bot.forges.github.access import Access
+from bot.forges.github.access import Access, there
+from bot.forges.github.checkup import Checkup
+from bot.forges.github.hooks import Hooks
+from bot.forges.github.news import News
 from bot.forges.github.settings import Settings
 from bot.forges.github.values import given
 from bot.model import Actor, IssueRef, Permission, PullRef, Repo, Sha
@@ -29,8 +31,6 @@ MOST_FILES = 3000
 _MOST_COMPARED = 300
 """And no more of a comparison."""
 
-_REPOSITORY = re.compile(r"[A-Za-z0-9_-]+/(?!\.{1,2}$)[A-Za-z0-9_.-]+")
-
 
 class Github:
     """`bot.forges.Forge` on GitHub."""
@@ -39,6 +39,9 @@ class Github:
 
     def __init__(self, name: str, settings: Settings, access: Access) -> None:
         self.name = name
+        self.hooks = Hooks(access)
+        self.news = News(name, settings, access)
+        self.checkup = Checkup(name, settings, access)
         self._web = settings.web_url
         self._access = access
         self._lock = threading.Lock()
@@ -47,10 +50,8 @@ class Github:
     @contextmanager
     def _there(self, repo: Repo, what: str, *, writes: bool = False) -> Iterator[Repository]:
         """The repository, unread, for one call."""
-        if not _REPOSITORY.fullmatch(repo.name):
-            raise Gone(f"{repo.name!r} is no name of a repository on GitHub.")
-        with self._access.door(repo).client(f"{what} of {repo.name}", writes=writes) as client:
-            yield client.get_repo(repo.name)
+        with there(self._access, repo, what, writes=writes) as found:
+            yield found
 
     def me(self) -> Actor:
         with self._lock:

@@ -44,6 +44,12 @@ class Settings(Table):
     write_pause_seconds: float = Field(
         default=1.0, ge=0, le=60, description="least time between two writes; GitHub asks for a second"
     )
+    poll_seconds: int = Field(
+        default=60,
+        ge=0,
+        le=86_400,
+        description="seconds between looks at repositories without a webhook that is known; 0 = never",
+    )
     timeout_seconds: int = Field(default=20, gt=0, le=300, description="how long one answer may keep silent")
 
     @model_validator(mode="after")

@@ -20,6 +20,9 @@ class Local:
     """A forge of kind `local`. `threads` and `bares` are its two halves, for the people's side and the pages."""
 
     kind = "local"
+    hooks = None
+    news = None
+    checkup = None
 
     def __init__(
         self, *, name: str, settings: Settings, threads: Threads, bares: Bares, public_url: str, owner: str
