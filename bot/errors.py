@@ -32,6 +32,10 @@ class Unavailable(Exception):
         self.retry_at = retry_at
 
 
+class NotYet(Unavailable):
+    """The outside answered that the thing does not exist, and it may only be too new: tried again for a while."""
+
+
 class Gone(Exception):
     """The outside answered that the thing does not exist, or not for us (404, 410)."""
 

@@ -17,7 +17,7 @@ from bot.claims import Claims
 from bot.config import Config
 from bot.dashboard.reading import Reading
 from bot.dispatch import Dispatcher, Hint
-from bot.errors import Forbidden, Gone, Unavailable
+from bot.errors import Forbidden, Gone, NotYet, Unavailable
 from bot.fleetstate import FleetState, counts
 from bot.forges import FORGES, Around, Forge
 from bot.hostload import LoadWindow, host_load
@@ -314,7 +314,12 @@ class Bot:
         now = self.clock()
         given_up = now - entry.received_at > DELIVERY_SECONDS
         at = problem.retry_at.timestamp() if problem.retry_at else now + min(300.0, 2.0 ** min(entry.tries, 9))
-        self.inbox.failed(entry.id, str(problem), None if given_up else at)
+        if isinstance(problem, NotYet) and entry.tries:
+            # A comment that was deleted at once looks like one that is not there yet: it must not hold up the others.
+            lane = self.inbox.aside(entry, str(problem), at)
+            self.dispatcher.put(Hint("lane", lane), after=at - now)
+        else:
+            self.inbox.failed(entry.id, str(problem), None if given_up else at)
         self.journal.say("delivery_put_off", delivery=entry.delivery, why=str(problem), given_up=given_up)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
 
 from bot import wording
@@ -21,6 +22,9 @@ from handlers.grammar import MAX_COMMANDS, Line, Misread, Words, commands_in, re
 from handlers.patience import patience
 from handlers.record import Ask, Command, RunRecord
 from handlers.views import Desk
+
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""What the door writes as U+FFFD in what was delivered; the forge's own answer still has it."""
 
 _REMEMBERED = 200
 """Characters of a command's text that are kept as they are."""
@@ -72,12 +76,17 @@ def _still_to_do(
     commands: tuple[Line | Misread, ...], live: Comment, on: Thread, words: Words, desk: Desk
 ) -> tuple[Line | Misread, ...]:
     """Those that the comment still holds now, and that were not obeyed before."""
-    there = {(now.text, now.occurrence) for now in commands_in(live.body, words)}
+    there = {(_as_delivered(now.text), now.occurrence) for now in commands_in(live.body, words)}
     return tuple(
         command
         for command in commands
-        if (command.text, command.occurrence) in there and not _is_in_the_books(_obeyed(on, live, command), desk)
+        if (_as_delivered(command.text), command.occurrence) in there
+        and not _is_in_the_books(_obeyed(on, live, command), desk)
     )
+
+
+def _as_delivered(text: str) -> str:
+    return _NO_TEXT.sub("\ufffd", text)
 
 
 def _obeyed(on: Thread, live: Comment, command: Line | Misread) -> Obeyed:

@@ -233,6 +233,15 @@ class Inbox:
         else:
             self._change(number, due_at=retry_at, tries=deliveries.c.tries + 1, note=why)
 
+    def aside(self, entry: Entry, why: str, retry_at: float) -> str:
+        """It waits for what may never come: from now on in a lane of its own, where nothing waits for it.
+
+        Returns that lane.
+        """
+        lane = entry.lane if " " in entry.lane else f"{entry.lane} {entry.id}"
+        self._change(entry.id, lane=lane, due_at=retry_at, tries=deliveries.c.tries + 1, note=why)
+        return lane
+
     def _end(self, number: int, state: State, note: str) -> None:
         tries = deliveries.c.tries + 1
         self._change(number, state=state, ended_at=self._clock(), tries=tries, note=note)

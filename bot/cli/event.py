@@ -64,7 +64,7 @@ def _work(config: Config, folder: Path, told: Delivery) -> int:
     before = _known(store)
     bot.start()
     try:
-        while bot.inbox.head(told.lane) is not None or _open(store):
+        while bot.inbox.lanes() or _open(store):
             time.sleep(LOOK_SECONDS)  # whoever ends it here is a thread of ours; a person waits for the last line
     finally:
         bot.stop()

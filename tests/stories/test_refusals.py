@@ -186,3 +186,21 @@ def test_a_hostile_branch_name_or_title_is_only_a_name(town: Town, branch: str) 
     answered(town, pull, "**Published**")
     assert len(town.run_branches(repo)) == 1
     assert not list(town.folder.rglob("owned"))
+
+
+def test_a_command_with_a_nul_in_it_is_answered(town: Town) -> None:
+    pull = town.pull_of(town.repo())
+    town.start()
+    town.says(pull, "/run no\0pe")
+    answered(town, pull, "There is no task")
+
+
+def test_a_comment_that_was_deleted_at_once_holds_up_nobody(town: Town) -> None:
+    pull = town.pull_of(town.repo())
+    town.start()
+    delivery = pull.comment("alice", "/help")
+    pull.delete(delivery)
+    town.deliver(delivery)
+    town.says(pull, "/help run")
+    answered(town, pull, "starts a task")
+    assert sorted(town.states()) == ["done", "queued"]  # GitHub may be behind, so it is looked for a while longer
