@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
+from bot.claimbook import ClaimBook
 from bot.errors import Unavailable
-from bot.journal import Journal
 from bot.model import Claim, Held, Intent, IssueRef, Lease, Repo, Sha, Subject
 from bot.repositories import Repositories, git_trouble
 from bot.store import schema
@@ -43,7 +43,7 @@ class Claims:
         self,
         repositories: Repositories,
         store: Store,
-        journal: Journal,
+        book: ClaimBook,
         identity: Identity,
         *,
         host: str,
@@ -52,7 +52,7 @@ class Claims:
     ) -> None:
         self._repositories = repositories
         self._store = store
-        self._journal = journal
+        self._book = book
         self._identity = identity
         self._host = host
         self._vertical = vertical
@@ -94,12 +94,13 @@ class Claims:
                 "task": intent.task.name,
                 "asked_by": intent.event.actor.login,
                 "answer": intent.answer,
+                "limit": intent.limit.seconds,
             },
             ensure_ascii=True,
         )
 
     def _won(self, intent: Intent, lease: Lease, key: str, ref: str, oid: str) -> Claim:
-        self._journal.say("claim", run=intent.run_id, key=key, ref=ref, oid=oid)
+        self._book.say("claim", run=intent.run_id, key=key, ref=ref, oid=oid)
         at = datetime.fromtimestamp(self._clock(), UTC)
         return Claim(intent=intent, lease=lease, key=key, ref=ref, oid=Sha(oid), at=at)
 
@@ -111,7 +112,7 @@ class Claims:
             run_id=facts.get("run_id", ""),
             where=key,
         )
-        self._journal.say("claim_lost", run=intent.run_id, key=key, holder=holder.by, holder_run=holder.run_id)
+        self._book.say("claim_lost", run=intent.run_id, key=key, holder=holder.by, holder_run=holder.run_id)
         return holder
 
     def made(self, intent: Intent, lease: Lease) -> Claim | None:
@@ -142,7 +143,7 @@ class Claims:
         mirror = self._repositories.mirror(claim.intent.event.subject.repo)
         with git_trouble(f"The claim of {claim.key} can't be given back"):
             gone = self._delete(mirror, claim)
-        self._journal.say("release", run=claim.intent.run_id, key=claim.key, why=why, was_ours=gone)
+        self._book.say("release", run=claim.intent.run_id, key=claim.key, why=why, was_ours=gone)
 
     def _delete(self, mirror: Mirror, claim: Claim) -> bool:
         return refs.delete(mirror, claim.ref, claim.oid)

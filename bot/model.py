@@ -179,6 +179,8 @@ class LookAgain:
     """A delivery that says no more than that a ticket changed: it is read from the tracker."""
 
     number: int
+    since: datetime | None = None
+    """From which moment of its journal on; None = as far back as a poll would look."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,12 +39,14 @@ from bot.model import (
     Published,
     Run,
     Sha,
+    TicketRef,
     Unchanged,
 )
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir
 from bot.store import runs
 from bot.store.engine import Store
+from bot.tickets import Tickets
 from bot.verification import Running, Verification
 from bot.worksite import Worksite, trailers
 from gitops import evidence
@@ -111,6 +113,7 @@ class Road:
         worksite: Worksite,
         verification: Verification,
         landing: Landing,
+        tickets: Tickets,
         identity: Identity,
         journal: Journal,
         hints: Hints,
@@ -126,6 +129,7 @@ class Road:
         self._worksite = worksite
         self._verification = verification
         self._landing = landing
+        self._tickets = tickets
         self._identity = identity
         self._journal = journal
         self._hints = hints
@@ -230,11 +234,27 @@ class Road:
         ages.reach_for_claim()
         match self._claims.take(intent, lease):
             case Claim() as claim:
+                return self._claim_ticket(ages, claim)
+            case Held() as held:
+                self._lose(ages, held)
+        return None
+
+    def _claim_ticket(self, ages: Ages, claim: Claim) -> Wait | None:
+        """The same claim where people see it; the tracker's journal may name another one."""
+        match self._tickets.claim(claim):
+            case None:
                 ages.write("claim", claim)
             case Held() as held:
-                ages.write("held", held)
-                self._hints.put(Hint("answer", intent.answer))
+                self._claims.release(claim, f"conceded to {held.by} run {held.run_id}")
+                self._lose(ages, held)
+            case Failed() as failed:
+                ages.write("claim", claim)
+                return self._end(ages, failed)
         return None
+
+    def _lose(self, ages: Ages, held: Held) -> None:
+        ages.write("held", held)
+        self._hints.put(Hint("answer", ages.intent.answer))
 
     def _prepare(self, ages: Ages) -> Wait | None:
         if (by := self._cancelled(ages)) is not None:
@@ -366,6 +386,7 @@ class Road:
         claim = ages.claim
         if claim is None and ages.reached_for_claim and not ages.has("held"):
             claim = self._claims.made(ages.intent, Lease("none", "none"))
+        self._say_on_ticket(ages, claim)
         if claim is not None:
             self._claims.release(claim, _why_released(ages))
         at = self._now()
@@ -374,6 +395,14 @@ class Road:
         self._hints.put(Hint("answer", ages.intent.answer))
         self._hints.put(Hint("state"))
         return None
+
+    def _say_on_ticket(self, ages: Ages, claim: Claim | None) -> None:
+        if (held := ages.read("held")) is not None:
+            self._tickets.concede(ages.intent, held)
+            return
+        if isinstance(ages.intent.event.subject, TicketRef) and claim is not None and not self._claims.ours(claim):
+            ages.silence()
+        self._tickets.finish(ages)
 
     # ── when the outside does not answer ─────────────────────────────────────────────────────────────────────────
 

@@ -51,7 +51,7 @@ class Doorbell:
             rest = rest[-200:]
             for line in lines:
                 kind, _, key = line.decode("utf-8", "replace").partition(" ")
-                if kind in {"run", "lane", "waiting", "answer", "sweep"}:
+                if kind in {"run", "lane", "waiting", "answer", "sweep", "poll", "claims", "scan"}:
                     self._heard(kind, key)
 
 

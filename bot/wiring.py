@@ -6,13 +6,14 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
 from bot import answers, landing, road, rundir
+from bot.claimbook import ClaimBook
 from bot.claims import Claims
 from bot.config import Config
 from bot.dashboard.reading import Reading
@@ -23,7 +24,9 @@ from bot.forges import FORGES, Around, Forge
 from bot.hostload import LoadWindow, host_load
 from bot.journal import Journal
 from bot.masking import Masking
-from bot.model import Event, Ignored, PullRef, RunId
+from bot.missed import Missed
+from bot.model import Event, Ignored, LookAgain, PullRef, Repo, RunId
+from bot.polling import Polling
 from bot.reports import Reporter
 from bot.repositories import Repositories
 from bot.secret import Secret
@@ -31,9 +34,11 @@ from bot.slots import Slots
 from bot.store import books, runs
 from bot.store.engine import Store
 from bot.talk import Talks
+from bot.tickets import Tickets
 from bot.tidying import Tidying
 from bot.timeline import Timeline
 from bot.trackers import TRACKERS, Tracker
+from bot.trackers.polling import Poll
 from bot.verification import Verification
 from bot.watch import Watcher
 from bot.worksite import Worksite
@@ -42,7 +47,9 @@ from handlers.carry_out import carry_out
 from handlers.decide import decide
 from handlers.desk import Books, Index, RunningDesk
 from handlers.files import RepositoryFiles
-from webhooks.inbox import Delivery, Entry, Inbox, Kept
+from webhooks import asked, polled
+from webhooks.asked import hand_in
+from webhooks.inbox import Delivery, Entry, Inbox, Kept, Verdict
 from webhooks.payload import Malformed, Misshapen, parse
 from webhooks.receiver import Table
 from webhooks.signature import Key
@@ -52,6 +59,9 @@ log = logging.getLogger(__name__)
 
 THREADS = 16
 """Workers. Each waits most of the time: for git, for a forge, for the disk."""
+
+VERTICAL = "leadsman"
+"""What claims call this kind of bot, before its host's name."""
 
 SWEEP_SECONDS = 20.0
 """How often the store is looked through for what a lost hint left lying."""
@@ -110,7 +120,10 @@ class Bot:
                 "tidy": self.tidying.sweep,
                 "trash": self.tidying.empty,
                 "load": self.load.sample,
+                "missed": self._ask_for_missed,
+                "look": self._look,
                 "state": self._say_state,
+                "poll": self._poll,
             },
             threads=THREADS,
         )
@@ -133,6 +146,54 @@ class Bot:
         self.answers = answers.Answers(
             store, world.runs, Talks(self.forges, self.trackers), self.journal, masking=self.masking, clock=world.clock
         )
+        self.claim_book = ClaimBook(store, self.journal, world.clock)
+        self.claims = Claims(
+            self.repositories,
+            store,
+            self.claim_book,
+            Identity(*config.publish.identity),
+            host=socket.gethostname(),
+            vertical=VERTICAL,
+            clock=world.clock,
+        )
+        self.tickets = Tickets(
+            self.trackers,
+            self.claim_book,
+            by=f"{VERTICAL}@{socket.gethostname()}",
+            is_ours=self._knows_run,
+            url=self._run_url,
+            masking=self.masking,
+            clock=world.clock,
+        )
+        self.polls = {
+            name: Poll(
+                tracker,
+                tracker_projects(config, name),
+                store,
+                keep=lambda event: self._keep(polled.told(event)),
+                later=lambda ref, since: self._keep(polled.look_again(ref, since)),
+                journal=self.journal,
+            )
+            for name, tracker in self.trackers.items()
+        }
+        self.missed = Missed(
+            config.projects,
+            self.forges,
+            config.server.url,
+            store=store,
+            journal=self.journal,
+            hints=self.dispatcher,
+            clock=world.clock,
+        )
+        self.polling = Polling(
+            config.projects,
+            self.forges,
+            self.missed.is_bare,
+            self._take,
+            store=store,
+            journal=self.journal,
+            clock=world.clock,
+        )
         self.timeline = Timeline(world.runs, world.clock)
         self.road = self._make_road(observe or self.timeline.note)
 
@@ -150,24 +211,23 @@ class Bot:
             new_run_id=lambda: RunId(rundir.new_run_id(moment(self.clock()), os.urandom(3))),
         )
 
+    def _run_url(self, run_id: RunId) -> str:
+        return f"{self.config.server.url}/runs/{run_id}"
+
+    def _knows_run(self, run_id: str) -> bool:
+        with self.store.read() as connection:
+            return runs.get(connection, run_id) is not None
+
     def _make_road(self, observe: road.Observer) -> road.Road:
         config, world = self.config, self.world
         identity = Identity(*config.publish.identity)
         repositories = self.repositories
-        claims = Claims(
-            repositories,
-            self.store,
-            self.journal,
-            identity,
-            host=socket.gethostname(),
-            vertical="leadsman",
-            clock=self.clock,
-        )
+        claims = self.claims
         reporter = Reporter(
             repositories,
             self.masking,
             host=socket.gethostname(),
-            links=lambda run_id: f"{config.server.url}/runs/{run_id}",
+            links=self._run_url,
             load=host_load,
             clock=self.clock,
         )
@@ -187,6 +247,7 @@ class Bot:
             ),
             verification=Verification(repositories, world.home / "checkouts", world.environ),
             landing=landing.Landing(repositories, claims, config.publish, identity),
+            tickets=self.tickets,
             identity=identity,
             journal=self.journal,
             hints=self.dispatcher,
@@ -210,6 +271,9 @@ class Bot:
         self.dispatcher.put(Hint("sweep"))
         self.dispatcher.put(Hint("tidy"))
         self.dispatcher.put(Hint("load"))
+        self.dispatcher.put(Hint("missed"))
+        for name in self.trackers:
+            self.dispatcher.put(Hint("poll", name))
 
     def stop(self, timeout: float = 10.0) -> None:
         """Ends working. Runs go on: they are not ours to end, and whoever starts next takes up where they are."""
@@ -244,6 +308,19 @@ class Bot:
     def _say_state(self, key: str) -> None:
         self.fleet.write(key)
 
+    def _poll(self, name: str) -> float:
+        self.polls[name].look()
+        return float(getattr(self.config.trackers[name], "poll_seconds", 30))
+
+    def _keep(self, delivery: Delivery) -> None:
+        """Into the inbox, once: what it knows by its id it has had."""
+        if any(entry.source == delivery.source for entry in self.inbox.find(delivery.delivery)):
+            return
+        verdict = self.inbox.remember(delivery)
+        if verdict in {Verdict.FULL, Verdict.AWAY}:
+            raise Unavailable(f"The inbox takes nothing now: {verdict.value}.")
+        self.dispatcher.put(Hint("lane", delivery.lane))
+
     def _offer(self, key: str) -> float | None:
         return self.slots.offer(key)
 
@@ -252,6 +329,19 @@ class Bot:
 
     def _settle(self, key: str) -> float | None:
         return self.answers.settle(key)
+
+    def _ask_for_missed(self, key: str) -> float:
+        return self.missed.look(key)
+
+    def _look(self, project: str) -> float | None:
+        return self.polling.look(project)
+
+    def _take(self, events: Iterable[Event]) -> int:
+        found = list(events)
+        new = hand_in(self.inbox, found)
+        for repo in {event.subject.repo for event in found} if new else ():
+            self.dispatcher.put(Hint("lane", str(repo)))
+        return new
 
     def _work_lane(self, lane: str) -> float | None:
         while (kept := self.inbox.head(lane)) is not None:
@@ -277,10 +367,10 @@ class Bot:
         entry = kept.entry
         try:
             event = self._read(kept)
-            if not isinstance(event, Event):
+            if isinstance(event, Ignored):
                 self.inbox.ignored(entry.id, event.reason)
                 return
-            hints = self._decide(event)
+            hints = self._look_again(entry, event) if isinstance(event, LookAgain) else self._decide(event)
         except Unavailable as problem:
             self._put_off(entry, problem)
             return
@@ -291,10 +381,18 @@ class Bot:
         for hint in hints:
             self.dispatcher.put(hint)
 
-    def _read(self, kept: Kept) -> Event | Ignored:
-        settings = self.config.forges.get(kept.entry.source)
+    def _look_again(self, entry: Entry, event: LookAgain) -> list[Hint]:
+        self.polls[entry.source].look_at(event.number, event.since)
+        return []
+
+    def _read(self, kept: Kept) -> Event | LookAgain | Ignored:
+        settings = {**self.config.forges, **self.config.trackers}.get(kept.entry.source)
         if settings is None:
-            return Ignored(f"[forges.{kept.entry.source}] is not configured any more")
+            return Ignored(f"{kept.entry.source} is not configured any more")
+        if kept.entry.source in self.trackers and (ours := polled.read(kept)) is not None:
+            return ours
+        if kept.entry.source in self.forges and (found := asked.read(kept)) is not None:
+            return found
         source = SOURCES[kind_of(settings)]
         event = source.read(kept.headers, kept.body, source=kept.entry.source, at=moment(kept.entry.received_at))
         return Ignored(event.reason) if isinstance(event, Malformed) else event
@@ -358,9 +456,14 @@ def connect_trackers(config: Config, surroundings: Around) -> dict[str, Tracker]
     """A client for each configured tracker, and the projects of it that are ours."""
     found = {}
     for name, settings in config.trackers.items():
-        projects = {p.tracker_project: p.repo for p in config.projects if p.tracker == name and p.tracker_project}
+        projects = tracker_projects(config, name)
         found[name] = import_module(TRACKERS[kind_of(settings)]).connect(name, settings, projects, surroundings)
     return found
+
+
+def tracker_projects(config: Config, name: str) -> dict[str, Repo]:
+    """The tracker's identifiers of our projects, and the repository of each."""
+    return {p.tracker_project: p.repo for p in config.projects if p.tracker == name and p.tracker_project}
 
 
 def tables(config: Config, surroundings: Around) -> dict[str, Table]:
@@ -370,12 +473,17 @@ def tables(config: Config, surroundings: Around) -> dict[str, Table]:
         kind = kind_of(settings)
         secrets = import_module(FORGES[kind]).webhook_secrets(name, settings, surroundings)
         found[name] = Table(kind, tuple(Key(secret) for secret in secrets))
+    for name, settings in config.trackers.items():
+        module = import_module(TRACKERS[kind_of(settings)])
+        keys = tuple(Key(secret) for secret in module.webhook_secrets(name, settings, surroundings))
+        found[name] = Table(kind_of(settings), keys, module.webhook_token(name, settings, surroundings))
     return found
 
 
 def secrets_of(config: Config, world: World, senders: Mapping[str, Table]) -> list[Secret]:
     """Everything that must never be shown."""
     signing = [key.secret for table in senders.values() for key in table.keys]
+    signing += [table.token for table in senders.values() if table.token is not None]
     named = [Secret(world.environ[name]) for name in config.secret_names if world.environ.get(name)]
     return [*signing, *named]
 

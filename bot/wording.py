@@ -378,5 +378,10 @@ def cancelled_in_comment(line: str) -> str:
     return f"{line} in a comment"
 
 
+def ticket_taken(who: str, status: str | None) -> str:
+    what = f"set the ticket to {status}" if status is not None else "changed the ticket's assignee"
+    return f"{who}, who {what}"
+
+
 def pull_ended(*, merged: bool) -> str:
     return "the pull request was merged" if merged else "the pull request was closed"

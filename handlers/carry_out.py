@@ -27,6 +27,7 @@ from handlers.decision import (
     Say,
     Start,
     Stop,
+    TakenBack,
     Unhold,
 )
 
@@ -75,6 +76,8 @@ def _change(connection: sa.Connection, change: Change, hints: list[Hint], now: f
     match change:
         case Stop(run_id, by, _):
             _stop(connection, run_id, by.login, hints)
+        case TakenBack(run_id, why):
+            _stop(connection, run_id, why, hints)
         case Hold(subject, by, reason):
             books.hold(connection, str(subject), by.login, reason, now)
         case Unhold(subject, _):

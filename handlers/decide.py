@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import assert_never
 
-from bot import wording
+from bot import epoch, wording
 from bot.errors import Gone
-from bot.model import Closed, Commented, Event, Ignored, Labeled, Opened, PullRef, Pushed, Updated
+from bot.model import Closed, Commented, Event, Ignored, Labeled, Opened, PullRef, Pushed, TicketRef, Updated
 from bot.projects import Project
 from handlers import rules
 from handlers.comments import decide_comment
-from handlers.decision import Answer, CancelAll, Decision, MarkOutdated, Result
+from handlers.decision import Answer, CancelAll, Decision, MarkOutdated, Result, TakenBack
 from handlers.patience import patience
 from handlers.starting import notes
 from handlers.views import Desk
@@ -56,13 +56,13 @@ def _closed(event: Event, project: Project, desk: Desk) -> Decision | Ignored:
 
 
 def _happened(event: Event, project: Project, desk: Desk) -> Decision | Ignored:
-    """Opened, labeled or pushed to: runs that it outdates, and rules that it fires."""
+    """Opened, labeled, updated or pushed to: runs that it overtakes, and rules that it fires."""
     try:
-        outdated = _outdated(event, desk)
+        overtaken: tuple[Result, ...] = (*_outdated(event, desk), *_taken_back(event, desk))
         fired = rules.fire(event, project, desk)
     except Gone as problem:
         return Ignored(f"The forge has no such thing any more: {problem}")
-    results: tuple[Result, ...] = (*outdated, *fired.starts)
+    results: tuple[Result, ...] = (*overtaken, *fired.starts)
     return Decision(results, None, fired.obeyed) if results else Ignored(" ".join(fired.reasons))
 
 
@@ -72,3 +72,19 @@ def _outdated(event: Event, desk: Desk) -> tuple[MarkOutdated, ...]:
     with patience(event, desk.now()):
         head = desk.forge(event.subject.repo).pull(event.subject).head_sha
     return (MarkOutdated(event.subject, head),)
+
+
+def _taken_back(event: Event, desk: Desk) -> tuple[TakenBack, ...]:
+    """A person wins: whoever changes the status or the assignee of a ticket that a run of ours holds, takes it."""
+    if not isinstance(event.subject, TicketRef) or not isinstance(event.what, Updated):
+        return ()
+    if not (runs := desk.runs.open_on(event.subject)):
+        return ()
+    journal = desk.ticket(event.subject).journal
+    found = []
+    for run in runs:
+        claim = epoch.claim_of(journal, run.run_id)
+        entry = epoch.taken_by_person(journal, claim) if claim is not None else None
+        if entry is not None:
+            found.append(TakenBack(run.run_id, wording.ticket_taken(entry.author.login, entry.new_status)))
+    return tuple(found)

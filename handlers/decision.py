@@ -75,7 +75,15 @@ class CancelAll:
     why: str
 
 
-Change = Stop | Hold | Unhold | Approve | MarkOutdated | CancelAll
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """A person did something to the ticket that a run holds: the run ends, and its report says why."""
+
+    run_id: RunId
+    why: str
+
+
+Change = Stop | Hold | Unhold | Approve | MarkOutdated | CancelAll | TakenBack
 """What leaves no words behind."""
 
 Result = Start | Say | Once | Change

@@ -6,6 +6,7 @@ caller who did not sign, and no answer says more than one word.
 
 from __future__ import annotations
 
+import hmac
 import json
 import logging
 import re
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import flask
 
+from bot.secret import Secret
 from webhooks.inbox import Delivery, Inbox, Verdict
 from webhooks.payload import Misshapen, clean, parse
 from webhooks.signature import Key
@@ -49,10 +51,14 @@ _NAME = re.compile(r"[!-~]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A configured sender: its kind, and the keys that are live now. Without one it is refused, never open."""
+    """A configured sender: its kind, and the keys that are live now. Without one it is refused, never open.
+
+    `token`: what a sender that signs nothing has behind the name in the address, in place of a signature.
+    """
 
     kind: str
     keys: tuple[Key, ...]
+    token: Secret | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +141,12 @@ class Door:
             return NO_METHOD
         if size is not None and size > SIZE:
             return TOO_LARGE
+        name, _, token = name.partition("/")
         table = self.tables.get(name)
-        if table is None:
+        if table is None or (token and not _is_token(table, token)):
             return UNKNOWN
+        if token:
+            return None
         if not any(key.secret for key in table.keys):
             return CLOSED
         return None if signs(table.kind, headers) else UNSIGNED
@@ -150,8 +159,10 @@ class Door:
         body = read(SIZE + 1 if size is None else size)
         if len(body) != size and (size is not None or len(body) > SIZE):
             return (TRUNCATED if size is not None else TOO_LARGE), None
+        name, _, token = name.partition("/")
         table = self.tables[name]
-        keys = signed_by(table.kind, headers, body, (key for key in table.keys if key.secret))
+        own = (Key(table.token),) if token and table.token else ()
+        keys = own or signed_by(table.kind, headers, body, (key for key in table.keys if key.secret))
         if not keys:
             return UNSIGNED, None
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -192,8 +203,13 @@ def _delivery(name: str, kind: str, headers: Headers, body: bytes, keys: tuple[K
     )
 
 
+def _is_token(table: Table, token: str) -> bool:
+    return table.token is not None and hmac.compare_digest(table.token.reveal().encode(), token.encode())
+
+
 def _shown(name: str) -> str:
-    return ascii(name)[1:-1][:80]
+    """Without what stands behind the name: it may be a token."""
+    return ascii(name.partition("/")[0])[1:-1][:80]
 
 
 Checks = Callable[[], Mapping[str, str]]

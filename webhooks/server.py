@@ -52,6 +52,11 @@ PATIENCE = 60
 """Seconds that a request may take to come in, even if it is never silent."""
 
 
+def _shown(path: str) -> str:
+    """As far as the sender's name: a token may stand behind it."""
+    return ascii("/".join(path.split("/")[:3]))[1:-1][:80]
+
+
 class _Refused:
     """An error as waitress wants it: the answer to a request whose body is not awaited."""
 
@@ -104,7 +109,7 @@ class _Parser(HTTPRequestParser):  # type: ignore[misc] # waitress has no types
         return consumed
 
     def _refuse(self, answer: Answer) -> None:
-        log.info("%s: %s, before all of its body", ascii(self.path)[1:-1][:80], answer.word)
+        log.info("%s: %s, before all of its body", _shown(self.path), answer.word)
         self.error = _Refused(answer)
         self.completed = True
         self.expect_continue = False

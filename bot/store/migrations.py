@@ -11,4 +11,12 @@ def _resume(connection: sa.Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN resume INTEGER")
 
 
-STEPS: Mapping[int, Callable[[sa.Connection], None]] = {1: _resume}
+def _claim_events(connection: sa.Connection) -> None:
+    connection.exec_driver_sql(
+        "CREATE TABLE claim_events (id INTEGER PRIMARY KEY, at FLOAT NOT NULL, event TEXT NOT NULL, "
+        "key TEXT NOT NULL, run_id TEXT NOT NULL, facts TEXT NOT NULL)"
+    )
+    connection.exec_driver_sql("CREATE INDEX claim_events_key ON claim_events (key, id)")
+
+
+STEPS: Mapping[int, Callable[[sa.Connection], None]] = {1: _resume, 2: _claim_events}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 2
+VERSION = 3
 """What `bot.store.engine` migrates to; each step up has a function in `bot.store.migrations`."""
 
 metadata = sa.MetaData()
@@ -96,6 +96,18 @@ answers = sa.Table(  # one comment of ours each
     sa.Column("tries", sa.Integer, nullable=False, server_default="0"),
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Index("answers_due", "due_at"),
+)
+
+claim_events = sa.Table(  # who took, lost, gave back and conceded what: also in events.jsonl
+    "claim_events",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("event", sa.Text, nullable=False),  # claim | claim_lost | release | concede | sweep
+    sa.Column("key", sa.Text, nullable=False),  # what is claimed, as in bot.model.Claim
+    sa.Column("run_id", sa.Text, nullable=False),
+    sa.Column("facts", sa.Text, nullable=False),  # JSON of the rest
+    sa.Index("claim_events_key", "key", "id"),
 )
 
 holds = sa.Table(  # no new runs here

@@ -73,6 +73,9 @@ class Tracker(Talk, Protocol):
     kind: str
     claiming: Claiming
 
+    def whoami(self) -> Actor:
+        """The bot's own user, asked anew: `Forbidden` for a key that is refused, which other calls may not tell."""
+
     def ticket(self, ref: TicketRef) -> Ticket:
         """The ticket with its journal, and what the bot may do with it now. `Gone` where it left its project."""
 
@@ -105,6 +108,12 @@ class Tracker(Talk, Protocol):
         Redmine keeps the note and ignores a status that its workflow forbids: compare. Raises `Unavailable` for a
         write that collided with another (nothing was written), `Forbidden` for one that is refused.
         """
+
+    def look_at_formatting(self, ref: TicketRef, word: str) -> None:
+        """Finds out how notes are read, where that is not known: by a note on that ticket that has `word` as code."""
+
+    def open_among(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        """Those of these tickets that are not closed."""
 
     def render(self, markdown: str) -> str:
         """A note as the tracker will give it back."""

@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.redmine.site import UP, Site
+from tests.redmine.town import TicketTown
+from tests.stories.town import FIX
+from tests.world import World
 
 PATH = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
@@ -35,3 +39,18 @@ def site(_sqlite: Site) -> Site:
     """A Redmine as it was seeded."""
     _sqlite.up("reset")
     return _sqlite
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with World(tmp_path / "world") as world:
+        yield world
+
+
+@pytest.fixture
+def town(tmp_path: Path, world: World, site: Site) -> Iterator[TicketTown]:
+    """A town whose tickets are on the site, with a task `fix` that makes one commit."""
+    town = TicketTown(tmp_path, world, site)
+    town.task("fix", FIX)
+    yield town
+    town.close()

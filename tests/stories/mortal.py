@@ -2,7 +2,8 @@
 
 POINT is `STEP:begins` or `STEP:ended` for a step of `bot.road`, or one of `remembered` (a delivery is on disk, nothing
 was decided), `decided` (carried out, the delivery is not done yet), `posted` (a comment is out, and not written down),
-`started` (the supervisor runs, nothing was written down), `claimed` (the claim is on the remote, and not written down).
+`started` (the supervisor runs, nothing was written down), `claimed` (the claim is on the remote, and not written down),
+`noted` (it is on the ticket, too, and not written down), `told` (the ticket has its last note, and nothing more).
 `poisoned` does not kill: each comment that holds "poison" trips over an error. It is the real server and its own parts.
 """
 
@@ -52,6 +53,10 @@ def arm(serving: Serving, point: str) -> None:
             _die_after(forge, "post")
     if point == "claimed":
         _die_after(bot.road._claims, "take")
+    if point == "noted":
+        _die_after(bot.tickets, "claim")
+    if point == "told":
+        _die_after(bot.tickets, "finish")
     if point == "poisoned":
         bot._decide = _poisoned(bot._decide)  # type: ignore[method-assign]
     if point == "started":

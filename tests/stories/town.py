@@ -24,7 +24,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 CONFIG = """\
 [server]
-listen = "127.0.0.1:0"
+listen = "127.0.0.1:{port}"
 
 [forges.github]
 kind = "github"
@@ -32,6 +32,7 @@ api_url = "{api_url}"
 token_env = "BOT_TOKEN"
 webhook_secret_env = ["HOOK_SECRET"]
 write_pause_seconds = 0
+poll_seconds = {poll_seconds}
 
 [fleet]
 slots = {slots}
@@ -57,13 +58,15 @@ FIX = ["sh", "-c", "echo fixed > fixed.txt && git add fixed.txt && git commit -q
 class Town:
     """Everything a story needs. `crash` names the point at which the next server kills itself."""
 
-    def __init__(self, folder: Path, world: World, *, slots: int = 4) -> None:
+    def __init__(self, folder: Path, world: World, *, slots: int = 4, poll_seconds: int = 0, port: int = 0) -> None:
         self.folder = folder
         self.world = world
         self.home = folder / "home"
         self.home.mkdir(mode=0o700)
-        self.config = CONFIG.format(api_url=world.api_url, slots=slots)
+        self.config = CONFIG.format(api_url=world.api_url, slots=slots, poll_seconds=poll_seconds, port=port)
         self.bot = world.user("leadsman-bot")
+        self.variables: dict[str, str] = {}
+        """Of the server's environment, beside the rest."""
         self.server: subprocess.Popen[bytes] | None = None
         self.address = ""
 
@@ -100,6 +103,7 @@ class Town:
             "HOOK_SECRET": self.world.secret,
             "LEADSMAN_POOL_DIR": str(self.folder / "pool"),
             "PYTHONPATH": str(REPOSITORY),
+            **self.variables,
         }
         argv = [sys.executable, "-m", "tests.stories.mortal", str(self.home), str(config), crash]
         with (self.folder / "server.log").open("ab") as log:

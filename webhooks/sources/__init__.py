@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.model import Event, Ignored
+from bot.model import Event, Ignored, LookAgain
 from webhooks.payload import Json, Malformed
 from webhooks.signature import Key, verify
-from webhooks.sources import github, local
+from webhooks.sources import github, local, redmine
 
 Headers = Mapping[str, str]
 """A request's headers, names in lower case."""
@@ -37,12 +37,14 @@ class Source(Protocol):
     def unwanted(self, event: str, payload: Json) -> Ignored | None:
         """Why an event of this name (and action) asks nothing of the bot; None where it may."""
 
-    def read(self, headers: Headers, body: bytes, *, source: str, at: datetime) -> Event | Ignored | Malformed:
+    def read(
+        self, headers: Headers, body: bytes, *, source: str, at: datetime
+    ) -> Event | LookAgain | Ignored | Malformed:
         """What happened. `source` names the table it was sent to, `at` is when it came."""
 
 
-SOURCES: Mapping[str, Source] = {"github": github, "local": local}
-"""kind of a forge's table -> module."""
+SOURCES: Mapping[str, Source] = {"github": github, "local": local, "redmine": redmine}
+"""kind of a forge's or tracker's table -> module."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,12 +89,12 @@ def _actor(user: Fields) -> Actor:
 
 
 def _when(payload: Fields, at: datetime) -> datetime:
-    """When a pull request's head was so, by GitHub's clock (whole seconds); else when the delivery came."""
-    pull = payload.at("pull_request") if "pull_request" in payload else None
-    if pull is None or "updated_at" not in pull:
+    """When it was so, by GitHub's clock (whole seconds): of a comment when the delivery came."""
+    name = next((name for name in ("pull_request", "issue") if name in payload), None)
+    if name is None or "comment" in payload or "updated_at" not in (thread := payload.at(name)):
         return at
     try:
-        told = datetime.fromisoformat(pull.text("updated_at"))
+        told = datetime.fromisoformat(thread.text("updated_at"))
     except ValueError:
         return at
     return told if told.tzinfo else at

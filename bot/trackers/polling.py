@@ -1,0 +1,161 @@
+"""What changed on a tracker becomes events: each journal entry once, also across a restart.
+
+A poll asks for the tickets that changed since a durable mark, reads each, and hands on what its journal says. The mark
+is the tracker's own time. Times are shown in whole seconds and kept finer, and a change is seen only when it is
+committed: so each poll looks back a little, and whoever takes the events knows what it was given by its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+
+from bot.epoch import is_of_a_bot
+from bot.errors import Forbidden, Gone, Unavailable
+from bot.journal import Journal
+from bot.model import Actor, Commented, Event, Opened, TicketRef, Updated
+from bot.store import schema
+from bot.store.engine import Store
+from bot.trackers import PAGE, Entry, Ticket, Tracker
+
+OVERLAP = timedelta(seconds=60)
+"""How far a poll looks back behind its mark."""
+
+Keep = Callable[[Event], None]
+"""Takes an event, on disk when it returns; one whose `delivery` it knows is dropped. Raises `Unavailable`."""
+
+LookLater = Callable[[TicketRef, datetime], None]
+"""Has a ticket that can't be read now looked at again, from that moment of its journal on."""
+
+
+class Poll:
+    """The projects of one tracker that are ours."""
+
+    def __init__(
+        self,
+        tracker: Tracker,
+        projects: Mapping[str, object],
+        store: Store,
+        *,
+        keep: Keep,
+        later: LookLater,
+        journal: Journal,
+    ) -> None:
+        self._tracker = tracker
+        self._projects = tuple(projects)
+        self._store = store
+        self._keep = keep
+        self._later = later
+        self._journal = journal
+
+    def look(self) -> None:
+        """Looks at every project once. What is in its way in one of them is said, and stops no other."""
+        try:
+            me = self._tracker.whoami()  # a key that is refused would read as anybody, and miss what only we may see
+        except (Gone, Forbidden, Unavailable) as problem:
+            self._journal.say("unpolled", tracker=self._tracker.name, why=str(problem))
+            return
+        for project in self._projects:
+            try:
+                self._look(project, me)
+            except (Gone, Forbidden, Unavailable) as problem:
+                self._journal.say("unpolled", tracker=self._tracker.name, project=project, why=str(problem))
+
+    def _look(self, project: str, me: Actor) -> None:
+        mark = self._mark(project)
+        if mark is None:  # the first time: what was before is history
+            self._set_mark(project, self._tracker.latest(project) or datetime.fromtimestamp(0, UTC))
+            return
+        since, horizon, skip = mark - OVERLAP, mark - OVERLAP, 0
+        seen: set[int] = set()
+        while True:
+            page = self._tracker.changed(project, since, skip)
+            for ticket in page:
+                if ticket.ref.number not in seen:
+                    self._read(ticket.ref, horizon, me)
+            seen |= {ticket.ref.number for ticket in page}
+            if page and page[-1].updated_at > mark:
+                mark = page[-1].updated_at
+                self._set_mark(project, mark)
+            if len(page) < PAGE:
+                return
+            # The next page begins at the last one's time: by number, a ticket that changes meanwhile and so leaves its
+            # place would draw another one over the border, unseen.
+            last = page[-1].updated_at
+            since, skip = (last, 0) if last > since else (since, skip + PAGE)
+
+    def _read(self, ref: TicketRef, horizon: datetime, me: Actor) -> None:
+        try:
+            self._tell(self._tracker.ticket(ref), horizon, me)
+        except (Gone, Forbidden) as problem:
+            self._journal.say("unread", ticket=str(ref), why=str(problem))
+        except Unavailable as problem:
+            self._journal.say("unread", ticket=str(ref), why=str(problem))
+            self._later(ref, horizon)
+
+    def look_at(self, number: int, since: datetime | None = None) -> None:
+        """Reads one ticket: a webhook says that it changed. Raises `Unavailable`."""
+        ref = self._tracker.find(number)
+        if ref is None:
+            return
+        marks = [mark for project in self._projects if (mark := self._mark(project)) is not None]
+        if since is None and not marks:
+            return  # it was never polled: the first poll says from when on things count
+        try:
+            ticket = self._tracker.ticket(ref)
+        except (Gone, Forbidden) as problem:
+            self._journal.say("unread", ticket=str(ref), why=str(problem))
+            return
+        self._tell(ticket, since or min(marks) - OVERLAP, self._tracker.me())
+
+    def _tell(self, ticket: Ticket, horizon: datetime, me: Actor) -> None:
+        if ticket.created_at >= horizon and ticket.author.id != me.id:
+            what = Opened(ticket.title)
+            self._keep(self._event(f"ticket-{ticket.ref.number}", ticket, ticket.author, what, ticket.created_at))
+        for entry in ticket.journal:
+            if entry.at >= horizon and entry.author.id != me.id and not is_of_a_bot(entry):
+                self._tell_entry(ticket, entry)
+
+    def _tell_entry(self, ticket: Ticket, entry: Entry) -> None:
+        """A private note is not told: what it asks would be answered, or show its effect, in public."""
+        if entry.private:
+            return
+        if entry.text:
+            said = Commented(str(entry.id), entry.author, entry.text, None)
+            self._keep(self._event(f"note-{entry.id}", ticket, entry.author, said, entry.at))
+        what = Updated(
+            str(entry.id), entry.old_status or ticket.status, entry.new_status or ticket.status, entry.assignee_changed
+        )
+        self._keep(self._event(f"change-{entry.id}", ticket, entry.author, what, entry.at))
+
+    def _event(
+        self, delivery: str, ticket: Ticket, actor: Actor, what: Opened | Commented | Updated, at: datetime
+    ) -> Event:
+        return Event(
+            source=self._tracker.name,
+            delivery=delivery,
+            subject=ticket.ref,
+            actor=actor,
+            what=what,
+            head_sha=None,
+            at=at,
+        )
+
+    # ── the mark ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _key(self, project: str) -> str:
+        return f"polled:{self._tracker.name}:{project}"
+
+    def _mark(self, project: str) -> datetime | None:
+        row = schema.settings.c
+        with self._store.read() as connection:
+            text = connection.execute(sa.select(row.value).where(row.key == self._key(project))).scalar()
+        return datetime.fromisoformat(text) if text else None
+
+    def _set_mark(self, project: str, at: datetime) -> None:
+        with self._store.write() as connection:
+            row = schema.settings
+            connection.execute(row.delete().where(row.c.key == self._key(project)))
+            connection.execute(row.insert().values(key=self._key(project), value=at.isoformat()))

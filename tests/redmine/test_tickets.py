@@ -1,0 +1,130 @@
+"""From a ticket to a report on it, with a real server, a real Redmine and real git."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.redmine.town import TicketTown
+
+pytestmark = pytest.mark.needs("redmine")
+
+CLAIM = re.compile(r"claimed by leadsman@\S+ at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ run (\d{8}-\d{6}-[0-9a-f]{6})\n")
+
+
+def test_a_command_in_a_note_becomes_a_claim_a_run_and_a_report(town: TicketTown) -> None:
+    repo = town.shop()
+    town.task("look", ["sh", "-c", 'cp "$LEADSMAN_TICKET" ticket.json && git add . && git commit -qm Look'])
+    town.start()
+    number = town.site.ticket("Mend it", description="It *broke*.\0", category="backend")
+    town.site.change(number, notes="Please.\n\n/run look")
+    town.poll()
+    report = town.note(number, "# REPORT -")
+    claim = town.note(number, "claimed by")
+    (run,) = town.until("the run is closed", town.closed)
+
+    found = CLAIM.match(claim)
+    assert found is not None, claim
+    assert found[1] == run.name
+    assert report.startswith(f"# REPORT - run {run.name} of look: published\n")
+    assert repo.sha(f"leadsman/run/{run.name}") in report
+    assert town.site.status(number) == "Resolved"
+    assert town.site.notes(number) == ["Please.\n\n/run look", claim, report]
+    told = json.loads(repo.files(f"leadsman/run/{run.name}")["ticket.json"])
+    assert told["subject"] == f"work:{number}"
+    assert (told["title"], told["text"], told["category"]) == ("Mend it", "It *broke*.", "backend")
+    fields = {field["name"]: field["value"] for field in town.site.seen(number)["custom_fields"]}
+    assert fields["Run"].endswith(f"/runs/{run.name}")
+    town.assert_nothing_is_left(repo)
+
+
+def test_a_run_that_fails_gives_the_ticket_back_with_why(town: TicketTown) -> None:
+    repo = town.shop()
+    town.task("fail", ["sh", "-c", "echo trouble; exit 3"])
+    town.start()
+    number = town.site.ticket()
+    town.site.change(number, notes="/run fail")
+    town.poll()
+    released = town.note(number, "claim released")
+    assert released.startswith("claim released: the run failed (command) (run ")
+    assert "It ended with exit code 3." in released
+    assert "trouble" in released
+    assert town.site.status(number) == "New"
+    town.until("the run is closed", town.closed)
+    town.assert_nothing_is_left(repo)
+
+
+def test_a_person_who_takes_the_ticket_ends_the_run_and_keeps_the_ticket(town: TicketTown) -> None:
+    repo = town.shop()
+    town.task("wait", ["sleep", "300"])
+    town.start()
+    number = town.site.ticket()
+    town.site.change(number, notes="/run wait")
+    town.poll()
+    town.note(number, "claimed by")
+    town.until("it runs", lambda: any((run / "status.json").exists() for run in town.runs()))
+    town.site.change(number, status="Feedback", notes="I do it myself.")
+    town.poll()
+    released = town.note(number, "claim released")
+    assert released.startswith("claim released: dana took the ticket (cancelled)\n")
+    assert "by dana, who set the ticket to Feedback" in released
+    assert town.site.status(number) == "Feedback"
+    town.until("the run is closed", town.closed)
+    town.assert_nothing_is_left(repo)
+
+
+def test_what_a_person_may_not_do_is_answered_and_nothing_is_started(town: TicketTown) -> None:
+    town.shop()
+    town.start()
+    number = town.site.ticket()
+    town.site.change(number, who="rea", notes="/run fix")
+    town.poll()
+    answer = town.note(number, "permission")
+    assert "needs **write** permission" in answer
+    assert "`rea` has **read**" in answer
+    assert town.runs() == []
+    assert town.site.status(number) == "New"
+
+
+def test_a_private_note_and_the_bots_own_notes_start_nothing(town: TicketTown) -> None:
+    town.shop()
+    town.start()
+    number = town.site.ticket()
+    town.site.change(number, notes="/run fix", private_notes=True)
+    town.site.change(number, who="bot", notes="/run fix")
+    town.site.change(number, notes="/help run")
+    town.poll()
+    town.note(number, "/run TASK")
+    assert town.runs() == []
+
+
+def test_a_rule_starts_on_the_status_that_a_ticket_gets(town: TicketTown) -> None:
+    town.shop()
+    condition = '{ status = "Code Review", category = "backend" }'
+    town.config += f'\n[[rule]]\non = "redmine.issue.updated"\nif = {condition}\ntask = "fix"\n'
+    town.start()
+    other, number = town.site.ticket(), town.site.ticket(category="backend")
+    for one in (other, number):
+        town.site.change(one, notes="only words")
+        town.site.change(one, status="Code Review")
+    town.poll()
+    report = town.note(number, "Report of run")
+    assert "published" in report
+    assert town.site.status(number) == "Code Review"
+    assert town.site.notes(other) == ["only words"]
+    assert len(town.runs()) == 1
+
+
+def test_a_rule_starts_on_a_new_ticket_of_one_author(town: TicketTown) -> None:
+    town.shop()
+    town.config += '\n[[rule]]\non = "redmine.issue.created"\nif = { author = "devi" }\ntask = "fix"\n'
+    town.start()
+    town.site.ticket(who="dana")
+    number = town.site.ticket(who="devi")
+    town.poll()
+    town.note(number, "# REPORT -")
+    assert town.site.status(number) == "Resolved"
+    town.until("the run is closed", town.closed)
+    assert len(town.runs()) == 1

@@ -1,0 +1,51 @@
+"""Events that no delivery brought: kept in the same inbox as those of the door, each under an id of its own.
+
+What comes through the door of a tracker has the SHA-256 of its body for an id, so nobody outside can make one of these.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from bot import codec
+from bot.model import Event, LookAgain, TicketRef
+from webhooks.inbox import Delivery, Kept
+
+_LOOK = "look-"
+_EVENTS = ("ticket-", "note-", "change-")
+
+
+def told(event: Event) -> Delivery:
+    """The event as a delivery. One lane is one ticket."""
+    return Delivery(
+        source=event.source,
+        delivery=event.delivery,
+        event=f"{event.subject.kind}.{event.what.kind}",
+        headers={},
+        body=codec.dump(Event, event).encode(),
+        lane=str(event.subject),
+    )
+
+
+def look_again(ref: TicketRef, since: datetime) -> Delivery:
+    """A ticket that could not be read, to be tried again."""
+    body = {"number": ref.number, "since": since.isoformat()}
+    return Delivery(
+        source=ref.tracker,
+        delivery=f"{_LOOK}{ref.number}-{int(since.timestamp())}",
+        event="ticket.look",
+        headers={},
+        body=json.dumps(body).encode(),
+        lane=str(ref),
+    )
+
+
+def read(kept: Kept) -> Event | LookAgain | None:
+    """What such a delivery says; None for one that came through the door."""
+    if kept.entry.delivery.startswith(_EVENTS):
+        return codec.load(Event, kept.body)
+    if kept.entry.delivery.startswith(_LOOK):
+        found = json.loads(kept.body)
+        return LookAgain(int(found["number"]), datetime.fromisoformat(found["since"]))
+    return None
