@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from bot import codec
+from bot.counts import Counts
 from bot.model import Claim, Held, Intent, Outcome, Run, Sha
 from bot.rundir import write_text
 
@@ -31,6 +32,22 @@ class Sealed:
     incorporated: tuple[Sha, ...] = ()
     """Tips of the shared publish branch that were merged in because they came first."""
 
+    def since(self, head: Sha) -> Sha:
+        """The commit that the run's own work is the difference to: the one it started from, or what came first."""
+        return self.incorporated[-1] if self.incorporated else head
+
+
+State = Literal["green", "red", "cancelled", "unknown"]
+"""What a command came to. One that was cancelled is neither green nor red, and what nobody saw end is unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What a command and all that it started have used; the memory is that of the largest process."""
+
+    cpu_seconds: float
+    max_rss_kib: int
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
@@ -47,10 +64,30 @@ class Ran:
     """The log's path inside the run's directory."""
     log_bytes: int
     log_sha256: str
+    ended: str
+    """The state its supervisor gave it: done, failed, cancelled, blocked, lost."""
+    by: str = ""
+    """Who cancelled it."""
+    counts: Counts | None = None
+    use: Use | None = None
+    at: Sha | None = None
+    """The commit it ran on; None for a run's own command, which begins at its base and moves on."""
+
+    @property
+    def state(self) -> State:
+        match self.ended:
+            case "done":
+                return "green" if self.exit_code == 0 else "unknown"
+            case "failed":
+                return "red"
+            case "cancelled":
+                return "cancelled"
+            case _:
+                return "unknown"
 
     @property
     def passed(self) -> bool:
-        return self.exit_code == 0 and not self.stop_reason
+        return self.state == "green"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +104,29 @@ class Verdict:
     tries: tuple[Ran, ...]
     at_base: Ran | None
     wanted_red: bool
+    red_at_base: tuple[str, ...] = ()
+    """The changed files that alone were put onto the base, where it had to fail."""
+    passes: int | Literal["all"] = 0
+    timeout: int | None = None
+
+    @property
+    def was_red_at_base(self) -> bool:
+        """It ended by itself, and badly: a time limit or a signal proves nothing."""
+        there = self.at_base
+        return there is not None and there.stop_reason == "exit_code" and there.state == "red"
+
+    @property
+    def state(self) -> State:
+        states = [ran.state for ran in (*self.tries, *((self.at_base,) if self.at_base else ()))]
+        for doubtful in ("cancelled", "unknown"):
+            if doubtful in states:
+                return doubtful
+        green = bool(self.tries) and all(ran.passed for ran in self.tries)
+        return "green" if green and (not self.wanted_red or self.was_red_at_base) else "red"
 
     @property
     def holds(self) -> bool:
-        red = not self.wanted_red or (self.at_base is not None and self.at_base.exit_code not in (0, None))
-        return bool(self.tries) and all(ran.passed for ran in self.tries) and red
+        return self.state == "green"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +139,11 @@ class Checked:
     def holds(self) -> bool:
         """Nothing that ran said no, and nothing that was to run did not. No checks at all is no "green"."""
         return all(verdict.holds for verdict in self.verdicts) and not self.not_run
+
+    @property
+    def green(self) -> bool:
+        """There were checks, and all of them hold."""
+        return self.holds and bool(self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)

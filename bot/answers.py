@@ -22,16 +22,15 @@ from bot.forges import Reaction
 from bot.journal import Journal
 from bot.masking import Masking
 from bot.model import Held, Intent, Published, Thread, TicketRef, Unchanged
+from bot.rendering import BUDGET, render
 from bot.rundir import RunDir
+from bot.statement import carried, read
 from bot.store import runs, schema
 from bot.store.engine import Store
 from bot.talk import Talk, Talks
 
 TRIES = 60
 """How often a comment is tried before it is given up; with the back-off that is about five hours."""
-
-BUDGET = 60_000
-"""Bytes of UTF-8 that a comment may have: under the 65,536 characters of the forges, however they count."""
 
 table = schema.answers.c
 
@@ -58,11 +57,13 @@ Section = Text | OfRun
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A section as it reads now. `well` is None while it is not settled."""
+    """A section as it reads now. `well` is None while it is not settled. A part that ends with a report has it."""
 
     markdown: str
     well: bool | None
     marker: str = ""
+    report: str = ""
+    """`report.json`: what stands under `markdown` is rendered from it, into the room that there is."""
 
 
 def begin(
@@ -166,10 +167,8 @@ class Answers:
             return Part(wording.running(run_id, intent.task.name, _started(ages)), well=False, marker=marker)
         if ages.has("report") and (ended := ages.ended) is not None:
             well = isinstance(ended.outcome, Published | Unchanged)
-            report = RunDir(ages.path).report_md.read_text()
-            if row.outdated:
-                report = f"{wording.outdated(intent.head, row.outdated)}\n\n{report}"
-            return Part(report, well=well, marker=marker)
+            above = f"{wording.outdated(intent.head, row.outdated)}\n\n" if row.outdated else ""
+            return Part(above, well=well, marker=marker, report=RunDir(ages.path).report_json.read_text())
         return Part(self._under_way(ages, row, intent, position), well=None, marker=marker)
 
     def _under_way(self, ages: Ages, row: runs.Row, intent: Intent, position: int) -> str:
@@ -182,7 +181,7 @@ class Answers:
     def _body(self, key: str, parts: Sequence[Part]) -> str:
         markers = "\n".join([_marker(key), *(part.marker for part in parts if part.marker)])
         share = (BUDGET - len(markers.encode())) // max(1, len(parts)) - 200
-        said = "\n\n---\n\n".join(shortened(self._masking(part.markdown), share) for part in parts)
+        said = "\n\n---\n\n".join(self._said(part, share) for part in parts)
         return f"{markers}\n{said}"
 
     def _note(self, sections: Sequence[Section]) -> str:
@@ -190,6 +189,14 @@ class Answers:
         claim and its report tell (`bot.tickets`)."""
         said = [self._masking(section.markdown) for section in sections if isinstance(section, Text)]
         return "\n\n---\n\n".join(shortened(text, BUDGET // len(said)) for text in said)
+
+    def _said(self, part: Part, share: int) -> str:
+        """The part in `share` bytes, with the signed report that it is rendered from where there is room for both."""
+        if not part.report:
+            return shortened(self._masking(part.markdown), share)
+        rendered = part.markdown + render(read(part.report).report, budget=share - len(part.markdown.encode()))
+        whole = f"{rendered}\n{carried(part.report)}"
+        return whole if len(whole.encode()) <= share else rendered
 
     def _say(self, talk: Talk, on: Thread, row: sa.Row[tuple[object, ...]], body: str, digest: str) -> None:
         ours = row.posted_id

@@ -24,6 +24,11 @@ def dump(kind: Any, value: object) -> str:
     return _adapter(kind).dump_json(value, by_alias=True).decode()
 
 
+def plain(kind: Any, value: object) -> Any:
+    """`value`, of type `kind`, as what JSON is made of; texts are not looked at, and may not be fit for UTF-8."""
+    return _adapter(kind).dump_python(value, mode="json", by_alias=True)
+
+
 def load(kind: type[Value], text: str | bytes) -> Value:
     """The value of type `kind` that `text` holds; raises `Unreadable`."""
     return load_any(kind, text)  # type: ignore[no-any-return]

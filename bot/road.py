@@ -345,7 +345,7 @@ class Road:
         if sealed.unfinished is not None:
             return self._end(ages, Failed("seal", f"The command left a {sealed.unfinished} unfinished."))
         if sealed.tip != run.intent.head and not checked.holds:
-            return self._end(ages, Failed("verify", _why_not_green(checked)))
+            return self._end(ages, _not_green(checked))
         match self._landing.land(run, sealed):
             case Moved(moved):
                 ages.forget("checked")
@@ -439,11 +439,20 @@ def _why_failed(status: Mapping[str, object]) -> str:
     return "Its last word was `failed`."
 
 
-def _why_not_green(checked: Checked) -> str:
-    bad = [verdict for verdict in checked.verdicts if not verdict.holds]
-    if bad:
-        return f"The check {' '.join(bad[0].argv)} does not hold, so nothing was published."
-    return f"The check {checked.not_run[0].what} did not run: {checked.not_run[0].why}. Nothing was published."
+def _not_green(checked: Checked) -> Outcome:
+    """What a run comes to whose commit may not be published. A check that was cancelled is no failure."""
+    bad = next((verdict for verdict in checked.verdicts if not verdict.holds), None)
+    if bad is None:
+        return Failed("verify", f"The check {checked.not_run[0].what} did not run: {checked.not_run[0].why}.")
+    check = " ".join(bad.argv)
+    match bad.state:
+        case "cancelled":
+            by = next((ran.by for ran in bad.tries if ran.by), "") or "a signal"
+            return Cancelled(f"{by}, which ended the check {check}")
+        case "unknown":
+            return Failed("verify", f"Nobody saw how the check {check} ended, so it is not known whether it holds.")
+        case _:
+            return Failed("verify", f"The check {check} does not hold.")
 
 
 def _why_released(ages: Ages) -> str:

@@ -6,20 +6,21 @@ doubled.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot import liveness
-from bot.ages import Checked, NotRun, Ran, Sealed, Verdict
+from bot import codec, liveness
+from bot.ages import Checked, NotRun, Ran, Sealed, Use, Verdict
 from bot.errors import Unavailable
 from bot.launchers import start
-from bot.model import Intent, Run
+from bot.logs import Settled, settle
+from bot.masking import Masking
+from bot.model import Intent, Run, Sha
 from bot.repositories import Repositories, git_trouble
-from bot.rundir import RunDir, read_json, write_json
-from bot.statefiles import open_plain
+from bot.rundir import RunDir, read_json, write_json, write_text
 from bot.tasks import Check
 from bot.worksite import base_environment, supervised
 from gitops import evidence, worktree
@@ -37,10 +38,13 @@ class Running(Exception):
 class Verification:
     """Runs the checks of a task, one after the other."""
 
-    def __init__(self, repositories: Repositories, checkouts: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, repositories: Repositories, checkouts: Path, environ: Mapping[str, str], *, masking: Masking
+    ) -> None:
         self._repositories = repositories
         self._checkouts = checkouts
         self._environ = environ
+        self._masking = masking
 
     def check(self, run: Run, sealed: Sealed) -> Checked:
         """What the checks say of `sealed.tip`. Raises `Running` while one goes on; called again it takes up there."""
@@ -76,18 +80,26 @@ class Verification:
 
     def _judge(self, run: Run, sealed: Sealed, mirror: Mirror, number: int, check: Check) -> Verdict | NotRun:
         at_base = None
+        changed: tuple[str, ...] = ()
         if check.red_at_base:
             changed = self._changed(mirror, run, sealed, check)
             if not changed:
                 return NotRun(_name(check), f"no changed file matches {', '.join(check.red_at_base)}")
-            at_base = self._try(
-                run, check, f"{number}-base-{sealed.tip[:12]}", lambda: self._at_base(run, sealed, changed)
-            )
+            name = f"{number}-base-{sealed.tip[:12]}"
+            at_base = self._try(run, check, name, run.intent.head, lambda: self._at_base(run, sealed, changed))
         tries: list[Ran] = []
         for attempt in range(1, check.repeat + 1):
             name = f"{number}-{attempt}-{sealed.tip[:12]}"
-            tries.append(self._try(run, check, name, lambda: self._at_tip(run, sealed)))
-        return Verdict(argv=check.run, tries=tuple(tries), at_base=at_base, wanted_red=bool(check.red_at_base))
+            tries.append(self._try(run, check, name, sealed.tip, lambda: self._at_tip(run, sealed)))
+        return Verdict(
+            argv=check.run,
+            tries=tuple(tries),
+            at_base=at_base,
+            wanted_red=bool(check.red_at_base),
+            red_at_base=tuple(shown_path(path) for path in changed),
+            passes=check.passes,
+            timeout=check.timeout,
+        )
 
     def _changed(self, mirror: Mirror, run: Run, sealed: Sealed, check: Check) -> tuple[str, ...]:
         with git_trouble("The changed files can't be listed"):
@@ -109,14 +121,16 @@ class Verification:
             worktree.put_files(mirror, path, sealed.tip, changed)
         return path
 
-    def _try(self, run: Run, check: Check, name: str, place: Callable[[], Path]) -> Ran:
+    def _try(self, run: Run, check: Check, name: str, at: Sha, place: Callable[[], Path]) -> Ran:
         folder = run.run_dir / "checks" / name
         if not RunDir(folder).status.exists():
             self._start(run, check, folder, place())
         status = liveness.reading(folder)
-        if status["state"] in ("created", "running"):
+        if status.get("supervisor") == "gone" and not liveness.is_over(status):
+            status = liveness.end(folder)
+        if not liveness.is_over(status):
             raise Running(folder)
-        return ran_of(run.run_dir, folder, _name(check))
+        return ran_of(run.run_dir, folder, _name(check), self._masking, at=at)
 
     def _start(self, run: Run, check: Check, folder: Path, where: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -139,37 +153,61 @@ class Verification:
             raise Unavailable(f"The check's supervisor did not start: {started.error}")
 
 
-def ran_of(run_dir: Path, folder: Path, what: str) -> Ran:
-    """What a supervised folder says of the command that ran in it."""
+def ran_of(run_dir: Path, folder: Path, what: str, masking: Masking, *, at: Sha | None = None) -> Ran:
+    """What a supervised folder says of the command that ran in it and has ended.
+
+    It is worked out once, with the log put right, and kept as `ran.json`: a log may be large. A run that is started
+    again in its folder is worked out anew.
+    """
     status: dict[str, Any] = read_json(RunDir(folder).status) or {}
+    kept = folder / "ran.json"
+    if kept.exists() and read_json(kept) and (known := _Kept.load(kept)).finished == str(status.get("finished")):
+        return known.ran
+    log = settle(RunDir(folder).worker_log, masking, exit_code=status.get("exit_code"))
+    ran = _ran(run_dir, folder, status, log, what=what, at=at)
+    write_text(kept, codec.dump(_Kept, _Kept(str(status.get("finished")), ran)))
+    return ran
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    finished: str
+    ran: Ran
+
+    @staticmethod
+    def load(path: Path) -> _Kept:
+        return codec.load(_Kept, path.read_bytes())
+
+
+def _ran(run_dir: Path, folder: Path, status: dict[str, Any], log: Settled, **about: Any) -> Ran:
     spec: dict[str, Any] = read_json(RunDir(folder).spec) or {}
-    log = RunDir(folder).worker_log
-    size, digest = digest_of(log)
+    used = status.get("usage")
     return Ran(
-        what=what,
         argv=tuple(spec.get("command") or spec.get("argv") or ()),
         exit_code=status.get("exit_code"),
         signal=status.get("signal"),
         seconds=round(max(0.0, float(status.get("seconds") or 0.0)), 3),
         waited=(read_json(folder / "passes.json") or {}).get("waited"),
         stop_reason=str(status.get("stop_reason") or ""),
-        log=str(log.relative_to(run_dir)),
-        log_bytes=size,
-        log_sha256=digest,
+        log=str(RunDir(folder).worker_log.relative_to(run_dir)),
+        log_bytes=log.size,
+        log_sha256=log.sha256,
+        ended=str(status.get("state") or ""),
+        by=str(status.get("cancelled_by") or ""),
+        counts=log.counts,
+        use=_use(used) if used else None,
+        **about,
     )
 
 
-def digest_of(path: Path) -> tuple[int, str]:
-    """Size and SHA-256 of a plain file, read in pieces; an absent one is empty."""
-    total = hashlib.sha256()
-    size = 0
-    descriptor = open_plain(path)
-    if descriptor is not None:
-        with os.fdopen(descriptor, "rb") as file:
-            while piece := file.read(1 << 20):
-                total.update(piece)
-                size += len(piece)
-    return size, total.hexdigest()
+def _use(used: Mapping[str, float]) -> Use:
+    cpu = round(used["user_seconds"] + used["system_seconds"], 3)
+    return Use(cpu_seconds=cpu, max_rss_kib=int(used["max_rss_kib"]))
+
+
+def shown_path(path: str) -> str:
+    """A path as text that can be written anywhere: bytes that are no UTF-8 as `\\xff`."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def matches(path: str, glob: str) -> bool:

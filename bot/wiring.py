@@ -27,9 +27,10 @@ from bot.masking import Masking
 from bot.missed import Missed
 from bot.model import Event, Ignored, LookAgain, PullRef, Repo, RunId
 from bot.polling import Polling
-from bot.reports import Reporter
+from bot.reporter import Reporter
 from bot.repositories import Repositories
 from bot.secret import Secret
+from bot.signing import own_key
 from bot.slots import Slots
 from bot.store import books, runs
 from bot.store.engine import Store
@@ -94,6 +95,7 @@ class Bot:
         self.world = world
         self.store = store
         self.clock = world.clock
+        self.key = own_key(world.home)
         self.journal = Journal(world.home / "events.jsonl", world.clock)
         surroundings = around(config, world, store)
         self.forges = connect(config, surroundings)
@@ -226,6 +228,7 @@ class Bot:
         reporter = Reporter(
             repositories,
             self.masking,
+            self.key,
             host=socket.gethostname(),
             links=self._run_url,
             load=host_load,
@@ -245,7 +248,7 @@ class Bot:
                 load=host_load,
                 clock=self.clock,
             ),
-            verification=Verification(repositories, world.home / "checkouts", world.environ),
+            verification=Verification(repositories, world.home / "checkouts", world.environ, masking=self.masking),
             landing=landing.Landing(repositories, claims, config.publish, identity),
             tickets=self.tickets,
             identity=identity,

@@ -343,6 +343,14 @@ def left_out(count: int) -> str:
     return f"*{count:,} bytes were left out here; `/logs` and the run's directory have the rest.*"
 
 
+def rows_left_out(count: int, run_id: str) -> str:
+    return f"*The {count:,} oldest were left out here; `leadsman report {run_id}` has all of them.*"
+
+
+def tail_left_out(log: str, run_id: str) -> str:
+    return f"*More of this log's end was left out here; it is {code(log)} in the directory of run {code(run_id)}.*"
+
+
 def _did_you_mean(nearest: str | None) -> str:
     return f" Did you mean {code(nearest)}?" if nearest else ""
 

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from bot.config import Config
 from bot.fleetstate import Counts
 from bot.forges import Forge
+from bot.logs import tail
 from bot.masking import Masking
 from bot.model import Limit, PullRef, Repo, RunId, Sha, Subject, Thread, TicketRef
 from bot.projects import Project
-from bot.reports import tail
 from bot.rundir import RunDir
 from bot.store import books, runs
 from bot.store.engine import Store

@@ -30,6 +30,8 @@ GROUPS: Mapping[str, Mapping[str, Command]] = {
         "handoff": Command("bot.cli.handoff", "starts a command that outlives whatever started it", quick=True),
         "runs": Command("bot.cli.runs", "the runs there are, the newest first", quick=True),
         "status": Command("bot.cli.status", "the state of a run; without one, of the fleet", quick=True),
+        "report": Command("bot.cli.report", "a run's report: for people, for programs, as a page"),
+        "key": Command("bot.cli.key", "the public key that reports are signed with"),
         "show": Command("bot.cli.show", "what a run did: report, changes", quick=True),
         "logs": Command("bot.cli.logs", "a run's output, -f to follow it", quick=True),
         "attach": Command("bot.cli.attach", "a run's live terminal", quick=True),

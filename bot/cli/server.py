@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bot.config import Config
 from bot.dashboard import pages
+from bot.dashboard.wellknown import well_known
 from bot.dispatch import Hint
 from bot.errors import Unavailable, UserError
 from bot.road import Observer
@@ -48,7 +49,7 @@ class Serving:
         self.application = Application(
             self._door,
             self.checks,
-            [pages(lambda: self.bot.view(self._notices))],
+            [pages(lambda: self.bot.view(self._notices)), well_known(lambda: self.bot.key.public.pem)],
         )
         self._doorbell = Doorbell(home, lambda kind, key: self.bot.dispatcher.put(Hint(kind, key)))
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from bot.cli.options import read, say
 from bot.cli.status import in_full
@@ -32,7 +34,7 @@ def main(argv: list[str]) -> int:
     if "--json" in options.flags:
         facts = {
             "status": reading(run.path),
-            "report": read_json(run.report_json),
+            "report": said_in(read_json(run.report_json)),
             "report_md": report_of(run),
             "files": changed_files(patch or ""),
             "changes": shown,
@@ -54,6 +56,14 @@ def report_of(run: RunDir) -> str | None:
     """The report, else what the run itself wrote as one."""
     report = _text(run.report_md)
     return report if report is not None else _text(run.worker_report)
+
+
+def said_in(envelope: dict[str, Any] | None) -> Any:
+    """What a signed report says; anything else as it stands. Whether the signature is good, `verify` tells."""
+    try:
+        return json.loads(base64.b64decode((envelope or {})["payload"]))["predicate"]
+    except (KeyError, TypeError, ValueError):
+        return envelope
 
 
 def changed_files(patch: str) -> list[str]:

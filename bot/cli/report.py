@@ -1,0 +1,46 @@
+"""`leadsman report`: what a run's report says, in the form that is wanted."""
+
+from __future__ import annotations
+
+import click
+
+from bot.cli.clicked import Setting
+from bot.cli.options import say
+from bot.errors import UserError
+from bot.rendering import render
+from bot.rundir import find
+from bot.signing import Malformed
+from bot.statement import read
+
+
+@click.command(epilog="Example: leadsman report 20260105-0900 --format html > report.html")
+@click.argument("run")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["md", "json", "html"]),
+    default="md",
+    help="md: for people, all of it; json: the signed envelope; html: a page that needs nothing beside it.",
+)
+@click.pass_obj
+def command(setting: Setting, run: str, form: str) -> None:
+    """The report of a run. RUN is its id, or the start of it."""
+    files = find(setting.home / "runs", run)
+    try:
+        envelope = files.report_json.read_text("utf-8")
+        statement = read(envelope)
+    except FileNotFoundError:
+        raise UserError(
+            f"Run {files.path.name} has no report (yet). `leadsman status {files.path.name}` says how it stands."
+        ) from None
+    except Malformed as problem:
+        raise UserError(f"{files.report_json} can't be read: {problem}.") from problem
+    match form:
+        case "json":
+            click.echo(envelope)
+        case "html":
+            from bot.dashboard.reportpage import page
+
+            click.echo(page(statement, envelope), nl=False)
+        case _:
+            say(render(statement.report, budget=None).rstrip("\n"))

@@ -1,0 +1,211 @@
+"""Gathers what was seen of a run, signs it, and writes it into the run's directory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from bot.ages import Ages, Checked, NotRun, Ran, Sealed
+from bot.logs import tail
+from bot.masking import Masking
+from bot.model import (
+    BranchRef,
+    Claim,
+    Command,
+    Failed,
+    Intent,
+    Lost,
+    Outcome,
+    Published,
+    RuleFired,
+    Run,
+    RunId,
+    Subject,
+    Unchanged,
+)
+from bot.rendering import render
+from bot.reports import Change, Limits, Links, Load, Report, Repository, Tail
+from bot.repositories import Repositories, git_trouble
+from bot.rundir import RunDir, read_json, write_text
+from bot.signing import SigningKey
+from bot.statement import read, signed
+from bot.verification import ran_of, shown_path
+from gitops import evidence, hooks
+
+TAIL_BYTES = 4_000
+"""How much of a log's end a report holds."""
+
+TAILS = 3
+"""Of how many logs, at most."""
+
+
+class Reporter:
+    """Writes a run's report."""
+
+    def __init__(
+        self,
+        repositories: Repositories,
+        masking: Masking,
+        key: SigningKey,
+        *,
+        host: str,
+        links: Callable[[RunId], str],
+        load: Callable[[], tuple[float, int]],
+        clock: Callable[[], float],
+    ) -> None:
+        self._repositories = repositories
+        self._masking = masking
+        self._key = key
+        self._host = host
+        self._links = links
+        self._load = load
+        self._clock = clock
+
+    def write(self, ages: Ages) -> None:
+        """Writes `report.md`, then `report.json`, whose presence says that both are there.
+
+        What people read is rendered from the statement as it was signed.
+        """
+        files = RunDir(ages.path)
+        envelope = signed(self._gather(ages), self._key, self._masking)
+        write_text(files.report_md, render(read(envelope).report))
+        write_text(files.report_json, envelope)
+
+    def _gather(self, ages: Ages) -> Report:
+        intent, ended, run, claim = ages.intent, ages.ended, ages.run, ages.claim
+        sealed = ages.need("sealed", Sealed) if ages.has("sealed") else None
+        checked = ages.need("checked", Checked) if ages.has("checked") else None
+        outcome: Outcome = ended.outcome if ended else Lost("how it ended is not known")
+        status: dict[str, Any] = read_json(RunDir(ages.path).status) or {}
+        ran = [ran_of(ages.path, ages.path, "the task's command", self._masking)] if status else []
+        well = isinstance(outcome, Published | Unchanged)
+        tip = sealed.tip if sealed and sealed.tip != intent.head else None
+        return Report(
+            run=intent.run_id,
+            task=intent.task.name,
+            project=intent.project,
+            subject=str(intent.event.subject),
+            repository=self._repository(intent),
+            asked_by=intent.event.actor.login,
+            asked_with=_asked_with(intent),
+            trusted_from=intent.trusted_from,
+            claim=claim.oid if claim else None,
+            base=intent.head,
+            base_why=intent.head_why,
+            tip=tip,
+            ref=outcome.ref if isinstance(outcome, Published) else None,
+            pull="",
+            outcome=outcome,
+            commits=sealed.commits if sealed else 0,
+            leftovers_committed=sealed.leftovers_committed if sealed else False,
+            descends=sealed.descends if sealed else True,
+            incorporated=sealed.incorporated if sealed else (),
+            changes=self._changes(run, sealed) if run and sealed else (),
+            changes_since=sealed.since(intent.head) if sealed else intent.head,
+            skipped=tuple(shown_path(path) for path in sealed.skipped) if sealed else (),
+            checked_at=checked.tip if checked and checked.verdicts else None,
+            ran=tuple(ran),
+            verdicts=checked.verdicts if checked else (),
+            not_run=_not_run(intent, checked, ran, outcome),
+            limits=Limits(
+                seconds=intent.limit.seconds,
+                turns=intent.limit.turns,
+                origin=intent.limit.origin,
+                round=status.get("round"),
+                rounds=status.get("rounds"),
+            ),
+            use=ran[0].use if ran else None,
+            load=self._loads(run),
+            host=self._host,
+            tried=tuple(hooks.refused_pushes(ages.path / "hooks")),
+            kept=() if well else _kept(ages, claim),
+            does_not_close=_does_not_close(intent.event.subject, outcome),
+            tails=self._tails(ages, ran, checked, well=well),
+            links=self._urls(intent, outcome),
+            at=datetime.fromtimestamp(self._clock(), UTC),
+        )
+
+    def _repository(self, intent: Intent) -> Repository:
+        repo = intent.event.subject.repo
+        url = self._repositories.forge(repo).git(repo).url
+        return Repository(forge=repo.forge, name=repo.name, url=url if urlsplit(url).scheme in _REACHABLE else "")
+
+    def _changes(self, run: Run, sealed: Sealed) -> tuple[Change, ...]:
+        mirror = self._repositories.mirror(run.intent.event.subject.repo)
+        with git_trouble("The changed files can't be listed"):
+            figures = evidence.figures(mirror, sealed.since(run.intent.head), sealed.tip)
+        return tuple(Change(path=shown_path(f.path), added=f.added, deleted=f.deleted) for f in figures.files)
+
+    def _loads(self, run: Run | None) -> Load:
+        load, cpus = self._load()
+        return Load(at_start=run.load if run else None, at_end=round(load, 2), cpus=cpus)
+
+    def _tails(self, ages: Ages, ran: Sequence[Ran], checked: Checked | None, *, well: bool) -> tuple[Tail, ...]:
+        """The ends of the logs of what did not go well."""
+        bad = [one for verdict in checked.verdicts for one in verdict.tries if not one.passed] if checked else []
+        chosen = [] if well else [*bad, *(one for one in ran if not bad or not one.passed)]
+        return tuple(
+            Tail(what=one.what, log=one.log, text=self._masking(tail(ages.path / one.log, TAIL_BYTES)))
+            for one in chosen[:TAILS]
+        )
+
+    def _urls(self, intent: Intent, outcome: Outcome) -> Links:
+        repo = intent.event.subject.repo
+        forge = self._repositories.forge(repo)
+        found = Links(run=self._links(intent.run_id), base=forge.commit_url(repo, intent.head))
+        if not isinstance(outcome, Published):
+            return found
+        branch = outcome.ref.removeprefix("refs/heads/")
+        return replace(found, tip=forge.commit_url(repo, outcome.tip), ref=forge.branch_url(repo, branch))
+
+
+_REACHABLE = ("http", "https", "ssh")
+
+
+def _asked_with(intent: Intent) -> str:
+    match intent.reason:
+        case Command(line):
+            return line
+        case RuleFired(on, place):
+            return f"{on} ({place})"
+
+
+def _not_run(intent: Intent, checked: Checked | None, ran: Sequence[Ran], outcome: Outcome) -> tuple[NotRun, ...]:
+    """What was configured or asked and did not run."""
+    why = _why_not_run(outcome)
+    if checked is not None:
+        missing = checked.not_run
+    else:
+        missing = tuple(NotRun(" ".join(check.run), why) for check in intent.task.verify)
+    command = () if ran else (NotRun(" ".join((*intent.task.run, *intent.args)), why),)
+    none = () if intent.task.verify else (NotRun("checks", "the task names none (`[[task.verify]]`)"),)
+    return (*command, *missing, *none)
+
+
+def _why_not_run(outcome: Outcome) -> str:
+    match outcome:
+        case Failed(stage):
+            return f"the run failed before it ({stage})"
+        case _:
+            return f"the run was {outcome.kind} before it"
+
+
+def _does_not_close(subject: Subject, outcome: Outcome) -> str:
+    """Commits on a branch close nothing: that is said, so that nobody takes a report for the end of a ticket."""
+    if isinstance(subject, BranchRef):
+        return ""
+    left = "merging it" if isinstance(outcome, Published) else "what to do about it"
+    return f"{subject}: {left} and closing it is for people"
+
+
+def _kept(ages: Ages, claim: Claim | None) -> tuple[str, ...]:
+    if claim is None or not ages.has("run"):
+        return ()
+    kept = [f"commits that are nowhere else: refs/leadsman/recover/{ages.path.name} of the bot's mirror"]
+    patch = RunDir(ages.path).changes_patch
+    if patch.exists() and patch.stat().st_size:
+        kept.append(f"what was not committed: {patch.name} in the run's directory")
+    return tuple(kept)

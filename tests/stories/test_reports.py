@@ -1,0 +1,113 @@
+"""What a run leaves for people to read and for anyone to check."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from pathlib import Path
+
+from bot import liveness
+from bot.rendering import BUDGET, render
+from bot.signing import envelope, public_key
+from bot.statement import carried_in, read
+from tests.bot import console
+from tests.stories.town import FIX, Town
+
+TOKEN = "ghp_" + "Z" * 36
+
+
+def leadsman(town: Town, *args: str, code: int = 0) -> str:
+    """A command of the operator, in the town's home."""
+    ended = console.leadsman(*args, cwd=town.folder, environ={"LEADSMAN_HOME": str(town.home)})
+    assert code == ended.code, ended
+    return ended.out
+
+
+def test_a_report_is_signed_with_the_key_that_the_server_shows(town: Town) -> None:
+    repo = town.repo()
+    town.task("checked", FIX, '[[task.verify]]\nrun = ["grep", "-q", "fixed", "fixed.txt"]\nrepeat = 2\n')
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run checked")
+    (run,) = town.until("the run is closed", town.closed)
+    said = town.settled(pull, "**Published**")
+
+    with urllib.request.urlopen(f"{town.address}/.well-known/leadsman.pub") as answer:
+        shown = answer.read()
+    assert leadsman(town, "key") == shown.decode()
+    text = (run / "report.json").read_text()
+    assert envelope(text).signed_by(public_key(shown))
+    report = read(text).report
+    assert "2/2" in said
+    assert repo.sha(f"leadsman/run/{run.name}") == report.tip
+    (subject, *logs) = json.loads(envelope(text).payload)["subject"]
+    assert {"gitCommit": report.tip} == subject["digest"]
+    assert len(logs) == 3
+    assert [text] == list(carried_in(said))
+    assert render(report, budget=BUDGET - 1000) in said
+    assert leadsman(town, "report", run.name, "--format", "json").strip() == text
+    assert leadsman(town, "report", run.name[:12]).strip() == (run / "report.md").read_text().strip()
+    page = leadsman(town, "report", run.name, "--format", "html")
+    assert [text] == list(carried_in(page))
+    assert not re.search(r"(?:src|href)=\"(?!http)", page)
+
+
+def test_a_secret_that_a_command_prints_is_nowhere_once_it_has_ended(town: Town) -> None:
+    repo = town.repo()
+    script = town.script("leak", f"#!/bin/sh\necho {TOKEN}\necho https://u:{TOKEN}@host/\nexit 1\n")
+    town.task("leak", [script])
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run leak")
+    (run,) = town.until("the run is closed", town.closed)
+    said = town.settled(pull, "**Failed** `leak`")
+    assert "***" in said
+    assert TOKEN not in said
+    assert "***\nhttps://***@host/\n" == (run / "worker.log").read_text()
+    files = [path for path in town.home.rglob("*") if path.is_file()]
+    assert [] == [path for path in files if TOKEN.encode() in path.read_bytes()]
+
+
+def test_figures_that_a_runner_prints_are_in_the_report(town: Town) -> None:
+    repo = town.repo()
+    town.task("count", FIX, '[[task.verify]]\nrun = ["echo", "=== 12 passed, 1 skipped in 0.12s ==="]\n')
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run count")
+    assert "| 12 passed, 1 skipped (pytest) |" in town.settled(pull, "**Published**")
+
+
+def test_a_check_that_is_cancelled_is_neither_green_nor_a_failure(town: Town) -> None:
+    repo = town.repo()
+    town.task("slow", FIX, '[[task.verify]]\nrun = ["sleep", "1000"]\n[[task.verify]]\nrun = ["true"]\n')
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run slow")
+    (run,) = town.until("it is checked", lambda: _with_status(town))
+    check = next((run / "checks").iterdir())
+    liveness.request_cancel(check, "bo")
+    said = town.settled(pull, "**Cancelled** `slow` by bo, which ended the check sleep 1000")
+    assert "| cancelled by bo |" in said
+    assert "`true`: an earlier check did not hold" in said
+    assert "**Failed**" not in said
+    assert "hold" not in said.splitlines()[2]
+    assert town.run_branches(repo) == []
+
+
+def _with_status(town: Town) -> list[Path] | None:
+    found = [run for run in town.runs() if list(run.glob("checks/*/status.json"))]
+    started = [run for run in found if json.loads(next(run.glob("checks/*/status.json")).read_text())["pid"]]
+    return started or None
+
+
+def test_an_endless_log_fits_into_a_comment_and_the_rest_is_named(town: Town) -> None:
+    repo = town.repo()
+    town.task("talk", ["sh", "-c", "yes '`<b>@alice #7 漢字' | head -c 5000000; exit 4"])
+    pull = town.pull_of(repo)
+    town.start()
+    for number in range(1, 3):
+        town.says(pull, "/run talk")
+        town.until("the runs are closed", lambda number=number: town.closed(number))
+    town.until("both are answered", lambda: all("exit code 4" in body for body in town.answers(pull)) or None)
+    assert all(len(body.encode()) < 65_536 and body.count("```") == 2 for body in town.answers(pull))
