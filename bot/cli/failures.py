@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -10,6 +11,9 @@ import traceback
 from bot import home
 from bot.cli.words import Words
 from bot.errors import Forbidden, Gone, Unavailable, UserError
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+"""A disk that takes no more, be it the home's or the one that our output goes to."""
 
 
 def tell(problem: Exception, words: Words) -> int:
@@ -22,6 +26,13 @@ def tell(problem: Exception, words: Words) -> int:
     if isinstance(problem, Unavailable | Gone | Forbidden):
         # The outside failed, not we: its own sentence is all there is to know.
         print(f"{problem}. Try again later; `leadsman doctor` looks for the cause.".replace("..", "."), file=sys.stderr)
+        return 1
+    if isinstance(problem, OSError) and problem.errno in _NO_ROOM:
+        where = f" ({problem.filename})" if problem.filename else ""
+        print(
+            f"What was to be written could not be: {problem.strerror}{where}. Make room, then try again.",
+            file=sys.stderr,
+        )
         return 1
     print(f"Something went wrong inside Leadsman, and that is our mistake. {_kept(problem, words)}", file=sys.stderr)
     return 1

@@ -8,6 +8,7 @@ import shutil
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from bot.config import Config
 from bot.dashboard import pages
@@ -110,6 +111,11 @@ class Serving:
         return "ok"
 
     def _disk_check(self) -> str:
+        try:
+            with TemporaryFile(dir=self._world.home, buffering=0) as probe:
+                probe.write(b"x")
+        except OSError as problem:
+            return f"{self._world.home} can't be written: {problem.strerror}"
         free = os.statvfs(self._world.home)
         share = free.f_bavail * free.f_frsize
         return "ok" if share > 64 * 1024 * 1024 else f"only {share} bytes are free"

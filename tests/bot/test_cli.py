@@ -168,6 +168,20 @@ def test_a_failure_of_the_outside_is_its_own_sentence(tmp_path: Path, capsys: py
     assert [] == list(tmp_path.iterdir())
 
 
+def test_a_full_disk_is_told_as_one_and_not_as_our_mistake(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [SCRIPT, "--home", tmp_path / "home", "config", "explain"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    said = b"What was to be written could not be: No space left on device. Make room, then try again.\n"
+    assert (1, said) == (done.returncode, done.stderr)
+    assert not (tmp_path / "home").exists()
+
+
 def test_it_refuses_to_start_with_a_package_missing_or_of_somebody_else(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     source = Path(__file__).parents[2]

@@ -9,6 +9,7 @@ from io import RawIOBase
 from pathlib import Path
 
 import pytest
+import requests
 
 from tests.stories.town import Town
 
@@ -204,3 +205,23 @@ def test_a_comment_that_was_deleted_at_once_holds_up_nobody(town: Town) -> None:
     town.says(pull, "/help run")
     answered(town, pull, "starts a task")
     assert sorted(town.states()) == ["done", "queued"]  # GitHub may be behind, so it is looked for a while longer
+
+
+@pytest.mark.needs("mount")
+def test_a_home_that_can_be_read_only_is_not_ready(town: Town) -> None:
+    town.repo()
+    town.start()
+    assert readiness(town) == (200, "ok")
+    subprocess.run(["mount", "--bind", str(town.home), str(town.home)], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", str(town.home)], check=True)
+        assert readiness(town) == (503, f"{town.home} can't be written: Read-only file system")
+    finally:
+        subprocess.run(["umount", "-l", str(town.home)], check=True)
+    assert readiness(town) == (200, "ok")
+
+
+def readiness(town: Town) -> tuple[int, str]:
+    """The status, and what is said of the disk."""
+    answer = requests.get(f"{town.address}/readyz", timeout=10)
+    return answer.status_code, answer.json()["checks"]["disk"]
