@@ -172,7 +172,10 @@ class Answers:
         return Part(self._under_way(ages, row, intent, position), well=None, marker=marker)
 
     def _under_way(self, ages: Ages, row: runs.Row, intent: Intent, position: int) -> str:
-        if RunDir(ages.path).status.exists():
+        if row.phase in ("blocked", "interrupted") and row.cancel is None:
+            tell = wording.blocked if row.phase == "blocked" else wording.interrupted
+            said = tell(row.run_id, intent.task.name, row.reason)
+        elif RunDir(ages.path).status.exists():
             said = wording.running(row.run_id, intent.task.name, _started(ages))
         else:
             said = wording.waiting(row.run_id, intent.task.name, row.reason, position)

@@ -82,7 +82,10 @@ def hand_off(store: Path, spec: Spec, *, wait: float, adopt: Path | None = None)
 
 
 def resume(run: RunDir, *, wait: float = 0) -> Record:
-    """Starts the run's command again where it was; raises `UserError` while any of it is alive."""
+    """Starts the run's command again where it was; raises `UserError` while any of it is alive, and where the server
+    has given its worktree back."""
+    if (run.path / "ended.json").exists() or (run.path / "held.json").exists():
+        raise UserError(f"Run {run.run_id} has ended, and its worktree was given back. Ask for it anew with `/retry`.")
     lock = take_lock(run.alive_lock)
     if lock is None:
         raise _is_alive(run)
@@ -99,11 +102,16 @@ def _prepare_again(run: RunDir) -> str:
     """Makes the run's files those of its next round, about to start; its driver."""
     spec = _spec_of(run)
     round_ = int((read_json(run.status) or {}).get("round") or 0) + 1
-    write_json(run.spec, {**spec, "round": round_})
+    write_json(run.spec, {**spec, "round": round_, "starts": starts(spec) + 1})
     record = {"state": "created", "round": round_, "status": "starting", "found": False, "pid": None, "error": None}
     write_json(run.waiting, {**(read_json(run.waiting) or {}), **record})
     run.cancel.unlink(missing_ok=True)
     return str(spec.get("driver") or "setsid")
+
+
+def starts(spec: Mapping[str, Any]) -> int:
+    """How often the command of a spec was started: its rounds may be counted by itself."""
+    return int(spec.get("starts") or 1)
 
 
 def _spec_of(run: RunDir) -> Record:
@@ -114,11 +122,20 @@ def _spec_of(run: RunDir) -> Record:
 
 
 def retry(store: Path, run: RunDir, *, wait: float = 0) -> tuple[RunDir, Record]:
-    """Starts the run's command as a new run; raises `UserError` while any of the old one is alive."""
+    """Starts the run's command as a new run; raises `UserError` while any of the old one is alive, and for a run of
+    the server: its worktree is not to be worked in beside it."""
     refuse_alive(run)
+    if (run.path / "intent.json").exists():
+        raise UserError(f"Run {run.run_id} is the server's. Post `/retry {run.run_id}` where it was asked for.")
     old = _spec_of(run)
     run_id = new_run_id(datetime.now(UTC), os.urandom(3))
-    fresh = {**old, "run_id": run_id, "env": {**old["env"], **_variables(RunDir(store / run_id), run_id)}, "round": 1}
+    fresh = {
+        **old,
+        "run_id": run_id,
+        "env": {**old["env"], **_variables(RunDir(store / run_id), run_id)},
+        "round": 1,
+        "starts": 1,
+    }
     return hand_off(store, fresh, wait=wait)  # type: ignore[arg-type]  # a spec that was read from its file
 
 

@@ -22,6 +22,7 @@ from bot.processes import Process
 from bot.rundir import Broken, RunDir, is_locked, read_json, take_lock, time_text, write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     Status = dict[str, Any]
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 OVER = ("done", "failed", "cancelled", "blocked", "lost")
 """States of a run that has ended; a blocked one waits for a decision, in its worktree, without a process."""
+
+ASKED_TO_END = ("created", "blocked", "lost")
+"""States without a process in which a run can still be cancelled: it may never have begun, or be resumed."""
 
 LOST = "ended without reporting (killed, or the host went away)"
 
@@ -53,7 +57,7 @@ def reading(path: Path) -> Status:
         return {"run_id": run.run_id, "state": "created"}
     if isinstance(status, Broken):
         return {"run_id": run.run_id, "state": "running", "supervisor": "unknown", "error": status.why}
-    if status.get("state") == "created" and run.cancel.exists():
+    if status.get("state") in ASKED_TO_END and run.cancel.exists():
         return _write_off(run)
     if status.get("state") != "running" or _is_supervised(run, status):
         return status
@@ -81,7 +85,7 @@ def _write_off(run: RunDir) -> Status:
     try:
         asked = read_json(run.cancel)
         now = {"supervisor": "gone", "finished": time_text(), "updated": time_text()}
-        if asked is not None and status.get("state") in ("created", "running"):
+        if asked is not None and status.get("state") in ("running", *ASKED_TO_END):
             reason = asked.get("reason") or "cancelled"
             status |= {**now, "state": "cancelled", "stop_reason": reason, "cancelled_by": asked.get("by")}
             write_json(run.status, status)
@@ -93,6 +97,11 @@ def _write_off(run: RunDir) -> Status:
     finally:
         os.close(lock)
     return status
+
+
+def is_interrupted(status: Mapping[str, object]) -> bool:
+    """Whether the run was lost with its host's restart: nobody ended it, and it can be resumed where it was."""
+    return status.get("state") == "lost" and status.get("boot_id") != processes.boot_id()
 
 
 def is_over(status: Status) -> bool:

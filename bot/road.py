@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from bot import liveness
+from bot import handoff, liveness
 from bot.ages import Ages, Checked, Closed, Ended, Sealed, Step
 from bot.claims import Claims
 from bot.dispatch import Hint, Hints
@@ -43,7 +43,7 @@ from bot.model import (
     Unchanged,
 )
 from bot.repositories import Repositories, git_trouble
-from bot.rundir import RunDir
+from bot.rundir import RunDir, read_json
 from bot.store import runs
 from bot.store.engine import Store
 from bot.tickets import Tickets
@@ -279,13 +279,16 @@ class Road:
     # ── while it runs, and after ─────────────────────────────────────────────────────────────────────────────────
 
     def _follow(self, ages: Ages) -> Wait | None:
-        if (by := self._cancelled(ages)) is not None:
+        by = self._cancelled(ages)
+        if by is not None:
             liveness.request_cancel(ages.path, by)
         status = liveness.reading(ages.path)
         if status.get("supervisor") == "gone":
             liveness.end(ages.path)
             status = liveness.reading(ages.path)
         run = ages.need("run", Run)
+        if by is None and (status["state"] == "blocked" or liveness.is_interrupted(status)):
+            return self._wait_for_people(ages, status)
         reason = str(status.get("stop_reason") or "")
         match status["state"]:
             case "done":
@@ -297,8 +300,35 @@ class Road:
             case "lost":
                 return self._end(ages, Lost(str(status.get("error") or "ended without reporting")))
             case _:
+                self._tell(run.id, "start", "")
                 self._watch(run.id, ages.path)
                 return Wait()
+
+    def _wait_for_people(self, ages: Ages, status: Mapping[str, object]) -> Wait | None:
+        """Keeps the worktree, the slot and the claim of a run without a process, until it is resumed or cancelled."""
+        run = RunDir(ages.path)
+        with self._store.read() as connection:
+            row = runs.get(connection, ages.path.name)
+        asked = row.resume if row is not None else None
+        if asked is not None and asked > handoff.starts(read_json(run.spec) or {}):
+            handoff.resume(run)
+            self._journal.say("resumed", run=ages.path.name, start=asked)
+            return self._follow(ages)
+        phase = "blocked" if status["state"] == "blocked" else "interrupted"
+        self._tell(ages.path.name, phase, str(status.get("error") or ""))
+        return Wait()
+
+    def _tell(self, run_id: str, phase: str, reason: str) -> None:
+        """Lets the index and the answer say how the run stands, where that is news."""
+        with self._store.read() as connection:
+            row = runs.get(connection, run_id)
+        if row is None or (row.phase, row.reason) == (phase, reason):
+            return
+        self._note(run_id, phase=phase, reason=reason)
+        if phase in ("blocked", "interrupted"):
+            self._journal.say(phase, run=run_id, why=reason)
+        self._hints.put(Hint("answer", row.answer))
+        self._hints.put(Hint("state"))
 
     def _seal(self, ages: Ages, run: Run) -> Wait | None:
         message = _commit_message(run)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
         """Its command starts a run of its own, in another store: what it leaves behind is not ended."""
         round: NotRequired[int]
         rounds: NotRequired[int | None]
+        starts: NotRequired[int]
+        """How often its command was started; absent = once."""
         startup_grace: NotRequired[float]
         blocked_grace: NotRequired[float]
         kill_grace: NotRequired[float]

@@ -19,16 +19,17 @@ _PHASES = {
     "waiting": "waits",
     "claim": "is being started",
     "prepare": "is being started",
-    "start": "is being started",
-    "follow": "runs",
-    "seal": "has ended and is being looked at",
-    "check": "is being checked",
-    "publish": "is being published",
-    "give_back": "is being tidied up",
-    "report": "is being reported",
-    "close": "is being tidied up",
+    "start": "runs",
+    "blocked": "is blocked",
+    "interrupted": "was interrupted",
+    "follow": "is being checked",
+    "check": "is being published",
+    "publish": "is being tidied up",
+    "give_back": "is being reported",
+    "report": "is being tidied up",
     "closed": "has ended",
 }
+"""The last step of the road that is done -> what goes on since."""
 
 # What was typed
 
@@ -266,8 +267,17 @@ def run_has_ended(run_id: str, task: str) -> str:
     return f"Run {code(run_id)} of {code(task)} has already ended. `/retry` starts it anew."
 
 
-def run_is_open(run_id: str, task: str) -> str:
-    return f"Run {code(run_id)} of {code(task)} has not ended. Wait for it, or stop it:\n\n{block('/cancel ' + run_id)}"
+def run_is_open(run_id: str, task: str, pid: int | None) -> str:
+    """`pid` is its command's, None where it has none now."""
+    alive = f" (pid {pid})" if pid is not None else ""
+    return (
+        f"Run {code(run_id)} of {code(task)} has not ended{alive}. Wait for it, or stop it:\n\n"
+        f"{block('/cancel ' + run_id)}"
+    )
+
+
+def nothing_to_resume(run_id: str, task: str) -> str:
+    return f"Run {code(run_id)} of {code(task)} has not begun yet, so there is nothing to resume. It starts by itself."
 
 
 def no_run_here(what: str) -> str:
@@ -314,13 +324,33 @@ def approval_not_needed(number: int) -> str:
 def waiting(run_id: str, task: str, reason: str, position: int) -> str:
     """`position` is its place among the waiting, from 1; 0 where it is on its way already."""
     place = f" at place {position}" if position else ""
-    why = f": {inline(reason)}" if reason else ""
+    why = f": {inline(reason.removesuffix('.'))}" if reason else ""
     return f"Run {code(run_id)} of {code(task)} waits{place}{why}. This comment tells how it goes on."
 
 
 def running(run_id: str, task: str, started: str) -> str:
     since = f" since {inline(started)}" if started else ""
     return f"Run {code(run_id)} of {code(task)} is under way{since}. Its report will stand here; `/cancel` stops it."
+
+
+def blocked(run_id: str, task: str, waits_for: str) -> str:
+    return (
+        f"Run {code(run_id)} of {code(task)} is **blocked**, and waits for this:\n\n{block(waits_for)}\n"
+        "What it did is kept in its worktree. Once it can go on, start it again there, or give it up:\n\n"
+        f"{block(f'/resume {run_id}{chr(10)}/cancel {run_id}')}"
+    )
+
+
+def interrupted(run_id: str, task: str, why: str) -> str:
+    return (
+        f"Run {code(run_id)} of {code(task)} was **interrupted** by a restart of its host ({inline(why)}). "
+        "What it did is kept in its worktree. Start it again there, or give it up:\n\n"
+        f"{block(f'/resume {run_id}{chr(10)}/cancel {run_id}')}"
+    )
+
+
+def resuming(run_id: str, task: str) -> str:
+    return f"Run {code(run_id)} of {code(task)} is started again where it was. Its report will stand where it waits."
 
 
 def held(holder: Held) -> str:

@@ -24,6 +24,7 @@ from handlers.decision import (
     MarkOutdated,
     Once,
     Result,
+    Resume,
     Say,
     Start,
     Stop,
@@ -78,17 +79,28 @@ def _change(connection: sa.Connection, change: Change, hints: list[Hint], now: f
             _stop(connection, run_id, by.login, hints)
         case TakenBack(run_id, why):
             _stop(connection, run_id, why, hints)
+        case Resume(run_id, _, start):
+            runs.ask_resume(connection, run_id, start)
+            hints.append(Hint("run", run_id))
+        case Hold() | Unhold() | Approve():
+            _write_down(connection, change, now)
+        case MarkOutdated(subject, new_head):
+            _outdate(connection, str(subject), new_head, hints)
+        case CancelAll(subject, why):
+            for row in runs.open_runs(connection, subject=str(subject)):
+                _stop(connection, row.run_id, why, hints)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _write_down(connection: sa.Connection, result: Hold | Unhold | Approve, now: float) -> None:
+    match result:
         case Hold(subject, by, reason):
             books.hold(connection, str(subject), by.login, reason, now)
         case Unhold(subject, _):
             books.unhold(connection, str(subject))
         case Approve(repo, sha, by):
             books.approve(connection, str(repo), sha, by.login, now)
-        case MarkOutdated(subject, new_head):
-            _outdate(connection, str(subject), new_head, hints)
-        case CancelAll(subject, why):
-            for row in runs.open_runs(connection, subject=str(subject)):
-                _stop(connection, row.run_id, why, hints)
         case unreachable:
             assert_never(unreachable)
 

@@ -37,8 +37,9 @@ def _by_id(prefix: str, ask: Ask, runs: Runs) -> Sequence[RunView]:
 def _without_id(command: RunRecord, ask: Ask, runs: Runs) -> Sequence[RunView]:
     """All open runs, or the newest that fits: an end is for one to choose, a look back is at the last."""
     mine_only = permission.check(command, ask.permission, ask.who) is not None
-    if command.about == "open":
-        return [*runs.open_on(ask.on), *ask.started]
+    if command.about in ("open", "stopped"):
+        open_ones = [*runs.open_on(ask.on), *ask.started]
+        return [run for run in open_ones if run.is_stopped] or open_ones if command.about == "stopped" else open_ones
     recent = [*reversed(ask.started), *runs.recent_on(ask.on)]
     fitting = [
         run
@@ -52,5 +53,15 @@ def _in_state(command: RunRecord, run: RunView) -> RunView | Say:
     if command.about == "open" and not run.is_open:
         return Say(wording.run_has_ended(run.run_id, run.task), well=False)
     if command.about == "ended" and run.is_open:
-        return Say(wording.run_is_open(run.run_id, run.task), well=False)
+        return Say(wording.run_is_open(run.run_id, run.task, run.pid), well=False)
+    if command.about == "stopped" and not run.is_stopped:
+        return Say(_not_stopped(run), well=False)
     return run
+
+
+def _not_stopped(run: RunView) -> str:
+    if not run.is_open:
+        return wording.run_has_ended(run.run_id, run.task)
+    if run.phase in ("waiting", "claim", "prepare"):
+        return wording.nothing_to_resume(run.run_id, run.task)
+    return wording.run_is_open(run.run_id, run.task, run.pid)

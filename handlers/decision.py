@@ -39,6 +39,15 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class Resume:
+    """A stopped run goes on; `start` numbers the start of its command that is asked for, so that it comes once."""
+
+    run_id: RunId
+    by: Actor
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
     subject: Subject
     by: Actor
@@ -83,7 +92,7 @@ class TakenBack:
     why: str
 
 
-Change = Stop | Hold | Unhold | Approve | MarkOutdated | CancelAll | TakenBack
+Change = Stop | Resume | Hold | Unhold | Approve | MarkOutdated | CancelAll | TakenBack
 """What leaves no words behind."""
 
 Result = Start | Say | Once | Change

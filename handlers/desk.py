@@ -11,11 +11,12 @@ import sqlalchemy as sa
 from bot.config import Config
 from bot.fleetstate import Counts
 from bot.forges import Forge
+from bot.handoff import starts
 from bot.logs import tail
 from bot.masking import Masking
 from bot.model import Limit, PullRef, Repo, RunId, Sha, Subject, Thread, TicketRef
 from bot.projects import Project
-from bot.rundir import RunDir
+from bot.rundir import RunDir, read_json
 from bot.store import books, runs
 from bot.store.engine import Store
 from bot.talk import Talk, Talks
@@ -73,33 +74,37 @@ class Index:
 
     def open_on(self, subject: Subject) -> Sequence[RunView]:
         with self._store.read() as connection:
-            order = [row.run_id for row in runs.waiting(connection)]
-            return [_view(connection, row, order) for row in runs.open_runs(connection, subject=str(subject))]
+            return [self._view(connection, row) for row in runs.open_runs(connection, subject=str(subject))]
 
     def recent_on(self, subject: Subject) -> Sequence[RunView]:
         with self._store.read() as connection:
-            order = [row.run_id for row in runs.waiting(connection)]
-            return [
-                _view(connection, row, order) for row in runs.recent(connection, subject=str(subject), limit=RECENT)
-            ]
+            known = runs.recent(connection, subject=str(subject), limit=RECENT)
+            return [self._view(connection, row) for row in known]
 
     def find(self, subject: Subject, prefix: str) -> Sequence[RunView]:
         with self._store.read() as connection:
-            order = [row.run_id for row in runs.waiting(connection)]
             known = runs.recent(connection, subject=str(subject), limit=1000)
-            return [_view(connection, row, order) for row in known if row.run_id.startswith(prefix)]
+            return [self._view(connection, row) for row in known if row.run_id.startswith(prefix)]
 
     def log_tail(self, run_id: RunId, lines: int) -> Sequence[str]:
         log = RunDir(self._runs_dir / run_id).worker_log
         return self._masking(tail(log, most=lines * LINE_BYTES)).splitlines()[-lines:]
 
-
-def _view(connection: sa.Connection, row: runs.Row, order: list[RunId]) -> RunView:
-    intent = runs.intent(connection, row.run_id)
-    if intent is None:
-        raise LookupError(row.run_id)
-    position = order.index(row.run_id) + 1 if row.run_id in order else 0
-    return RunView(intent, row.phase, row.reason, position, row.closed_at is None)
+    def _view(self, connection: sa.Connection, row: runs.Row) -> RunView:
+        intent = runs.intent(connection, row.run_id)
+        if intent is None:
+            raise LookupError(row.run_id)
+        run = RunDir(self._runs_dir / row.run_id)
+        status = read_json(run.status) or {}
+        return RunView(
+            intent,
+            row.phase,
+            row.reason,
+            runs.position(connection, row),
+            row.closed_at is None,
+            pid=status.get("pid") if status.get("state") == "running" else None,
+            starts=starts(read_json(run.spec) or {}),
+        )
 
 
 class RunningDesk:

@@ -66,14 +66,15 @@ class Record:
 class RunRecord:
     """A command about one run, which is chosen, and its use of it allowed, before `handle` is called.
 
-    Its one optional word is the run's id, or the start of it. `about`: which runs it is for.
+    Its one optional word is the run's id, or the start of it. `about`: which runs it is for; a stopped one is open and
+    waits for people, without a process.
     """
 
     name: str
     usage: str
     help: str
     needs: Permission
-    about: Literal["open", "ended", "any"]
+    about: Literal["open", "ended", "stopped", "any"]
     purpose: str
     """What one wants a run for, "to cancel"."""
     or_asker: bool = False

@@ -93,6 +93,10 @@ class RunView:
     reason: str
     position: int
     is_open: bool
+    pid: int | None = None
+    """Of its command, while that is alive."""
+    starts: int = 1
+    """How often its command was started."""
 
     @property
     def run_id(self) -> RunId:
@@ -101,6 +105,11 @@ class RunView:
     @property
     def task(self) -> str:
         return self.intent.task.name
+
+    @property
+    def is_stopped(self) -> bool:
+        """It waits for people, without a process, until it is resumed or cancelled."""
+        return self.is_open and self.phase in ("blocked", "interrupted")
 
     @property
     def asked_by(self) -> Actor:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import pwd
 import sys
+from collections.abc import Mapping
 
 from bot.cli.options import read, say
 from bot.cli.status import brief
-from bot.liveness import end, is_over, reading, request_cancel
+from bot.liveness import end, is_interrupted, is_over, reading, request_cancel
 from bot.rundir import RunDir, find
+from bot.wake import ring
 
 USAGE = """Usage: leadsman cancel ID [--store DIR]
 
-Ends the run: SIGTERM to everything it started, SIGKILL after 5 s; returns once nothing of it is alive. Exit codes:
-0 it is cancelled, 1 it had ended before.
+Ends the run: SIGTERM to everything it started, SIGKILL after 5 s; returns once nothing of it is alive. A blocked run is
+given up, and the server gives its worktree back. Exit codes: 0 it is cancelled, 1 it had ended before.
 
   leadsman cancel 20260105-0900
 """
@@ -26,8 +28,9 @@ def main(argv: list[str]) -> int:
         return 0
     run = find(options.store, options.words[0])
     status = reading(run.path)
-    if not is_over(status):
+    if not is_over(status) or _waits_for_people(run, status):
         status = cancel(run)
+        ring(options.store.parent, "run", run.path.name)
     say(brief(status))
     if status["state"] == "cancelled":
         return 0
@@ -36,6 +39,12 @@ def main(argv: list[str]) -> int:
     else:
         print(f"Nothing of run {run.run_id} is alive, but {status.get('error')}. Repair that file.", file=sys.stderr)
     return 1
+
+
+def _waits_for_people(run: RunDir, status: Mapping[str, object]) -> bool:
+    """Whether it has no process, and a worktree that is kept until it is resumed or cancelled."""
+    open_at_the_server = (run.path / "intent.json").exists() and not (run.path / "ended.json").exists()
+    return status.get("state") == "blocked" or (open_at_the_server and is_interrupted(status))
 
 
 def cancel(run: RunDir) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.cli.handoff import told
 from bot.cli.options import read
 from bot.rundir import find
+from bot.wake import ring
 
 USAGE = """Usage: leadsman resume ID [--store DIR] [--wait S] [--json]
 
@@ -23,4 +24,5 @@ def main(argv: list[str]) -> int:
 
     run = find(options.store, options.words[0])
     record = handoff.resume(run, wait=options.seconds("--wait") or 0.0)
+    ring(options.store.parent, "run", run.path.name)  # the server, where it is a run of its own, follows it again
     return told(run, record, as_json="--json" in options.flags)

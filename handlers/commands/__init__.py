@@ -9,6 +9,7 @@ from handlers.commands.help import HELP
 from handlers.commands.hold import HOLD, UNHOLD
 from handlers.commands.logs import LOGS
 from handlers.commands.ok_to_test import OK_TO_TEST
+from handlers.commands.resume import RESUME
 from handlers.commands.retry import RETRY
 from handlers.commands.run import RUN
 from handlers.commands.status import STATUS
@@ -22,6 +23,7 @@ COMMANDS: Mapping[str, Command] = {
     "status": STATUS,
     "logs": LOGS,
     "cancel": CANCEL,
+    "resume": RESUME,
     "retry": RETRY,
     "hold": HOLD,
     "unhold": UNHOLD,

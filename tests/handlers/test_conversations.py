@@ -12,7 +12,7 @@ from bot.model import Command, Commented, Ignored, IssueRef, Permission, Repo, R
 from bot.tasks import Task
 from handlers import permission
 from handlers.commands import COMMANDS
-from handlers.decision import Approve, Decision, Hold, Start, Stop, Unhold
+from handlers.decision import Approve, Decision, Hold, Resume, Start, Stop, Unhold
 from handlers.grammar import Words, commands_in
 from handlers.record import RunRecord
 from handlers.views import HoldView, HostView, KnownTask
@@ -284,7 +284,7 @@ def test_having_asked_for_a_run_gives_no_right_that_the_command_does_not_give(ro
     (run,) = room.rows
     for command in COMMANDS.values():
         allowed = permission.check(command, Permission.NONE, actor("will"), run) is None
-        assert (command.name in {"help", "cancel", "retry"}) == allowed
+        assert (command.name in {"help", "cancel", "resume", "retry"}) == allowed
 
 
 # Following runs
@@ -434,7 +434,7 @@ def test_help_lists_what_this_person_may_do_in_a_code_block(room: Room) -> None:
     assert "What `rea` may do here, with **read** permission:" == intro
     assert ("```", "```") == (fence, end)
     usages = [line.split()[0] for line in lines if line.startswith("/")]
-    assert ["/help", "/tasks", "/status", "/logs", "/cancel", "/retry"] == usages
+    assert ["/help", "/tasks", "/status", "/logs", "/cancel", "/resume", "/retry"] == usages
     assert "    ends a run, waiting or under way (only runs that you asked for)" in lines
 
 
@@ -615,6 +615,33 @@ def test_a_right_that_the_bot_lacks_is_named(room: Room, call: str) -> None:
         "The forge refused the bot what it needs here: reading pull requests needs pull\\_requests:read. "
         "Whoever runs the bot can give its token the right; then post the command again."
     )
+
+
+def test_resume_is_for_a_run_that_is_stopped_and_asks_for_its_next_start(room: Room) -> None:
+    assert "There is no run to resume here." in room.says("will", "/resume")
+    room.says("will", "/run fix")
+    assert "has not begun yet" in room.says("will", "/resume")
+    (run,) = room.rows
+    room.rows = [replace(run, phase="start", position=0, pid=4711)]
+    said = room.says("will", "/resume")
+    assert "has not ended (pid 4711)" in said
+    assert f"/cancel {run.run_id}" in said
+    room.rows = [replace(run, phase="blocked", reason="which key?", position=0, starts=2)]
+    assert "is blocked: which key?" in room.says("rea", "/status")
+    assert "needs **write**" in room.says("tria", "/resume")
+    assert "is started again where it was" in room.says("will", "/resume")
+    assert Resume(run.run_id, actor("will"), 3) in room.results
+    room.ends(run.run_id)
+    assert "has already ended" in room.says("will", f"/resume {run.run_id}")
+
+
+def test_without_a_word_resume_means_the_one_run_that_is_stopped(room: Room) -> None:
+    room.says("will", "/run fix")
+    room.says("will", "/run test")
+    fix, test = room.rows
+    room.rows = [replace(fix, phase="start", pid=1), replace(test, phase="interrupted")]
+    room.says("will", "/resume")
+    assert [test.run_id] == [result.run_id for result in room.results if isinstance(result, Resume)]
 
 
 def test_one_command_that_fails_leaves_the_others_alone(room: Room) -> None:
