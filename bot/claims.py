@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
 from bot.claimbook import ClaimBook
 from bot.errors import Unavailable
-from bot.model import Claim, Held, Intent, IssueRef, Lease, Repo, Sha, Subject
+from bot.model import Claim, Held, Intent, IssueRef, Lease, Repo, Sha, Subject, TicketRef
 from bot.repositories import Repositories, git_trouble
 from bot.store import schema
 from bot.store.engine import Store
@@ -30,10 +31,19 @@ NAMESPACES = ("refs/leadsman/claims/", "refs/heads/leadsman/claims/")
 def key_of(subject: Subject, task: str) -> str:
     """What is claimed: a ticket whole; on a pull request the pair (pull request, task); on a branch likewise."""
     match subject:
-        case IssueRef():
+        case IssueRef() | TicketRef():
             return str(subject)
         case _:
             return f"{subject}:{task}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A claim as the remote has it, whoever made it."""
+
+    ref: str
+    oid: str
+    facts: Mapping[str, str]
 
 
 class Claims:
@@ -130,6 +140,41 @@ class Claims:
                 message = refs.said(mirror, ref, oid) if oid is not None else None
             if oid is not None and message is not None and _run_of(message) == intent.run_id:
                 return self._won(intent, lease, key, ref, oid)
+        return None
+
+    def limit_of(self, subject: Subject, run_id: str) -> int | None:
+        """The time limit, in seconds, of the run that holds the claim of a ticket, as its ref says; None where that is
+        another run, or nobody."""
+        found = self._holding(subject, run_id)
+        limit = found.facts.get("limit", "") if found else ""
+        return int(limit) if limit.isdecimal() else None
+
+    def evict(self, subject: Subject, run_id: str) -> bool:
+        """Takes the claim of a ticket away from a run that is gone. False where another run holds it now.
+
+        Raises `Unavailable` where the remote did not answer.
+        """
+        mirror = self._repositories.mirror(subject.repo)
+        found = self._holding(subject, run_id)
+        if found is None:
+            return self._holder(subject) is None
+        with git_trouble(f"The claim of {subject} can't be given back"):
+            return refs.delete(mirror, found.ref, found.oid)
+
+    def _holding(self, subject: Subject, run_id: str) -> _Seen | None:
+        found = self._holder(subject)
+        return found if found is not None and found.facts.get("run_id") == run_id else None
+
+    def _holder(self, subject: Subject) -> _Seen | None:
+        """What the remote says of the claim of a ticket, which is claimed whole."""
+        mirror = self._repositories.mirror(subject.repo)
+        for namespace in self._namespaces(subject.repo):
+            ref = namespace + hashlib.sha256(key_of(subject, "").encode()).hexdigest()
+            with git_trouble(f"The claim of {subject} can't be read"):
+                oid = refs.read(mirror, ref)
+                message = refs.said(mirror, ref, oid) if oid is not None else None
+            if oid is not None and message is not None:
+                return _Seen(ref, oid, _facts(message))
         return None
 
     def ours(self, claim: Claim) -> bool:

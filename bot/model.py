@@ -156,7 +156,15 @@ class Updated:
     kind: Literal["updated"] = "updated"
 
 
-Happening = Commented | Opened | Pushed | Closed | Labeled | Updated
+@dataclass(frozen=True, slots=True)
+class Claimable:
+    """A ticket stands there to be taken. `stamp` tells one state of it from the next (`bot.epoch.stamp`)."""
+
+    stamp: str
+    kind: Literal["claimable"] = "claimable"
+
+
+Happening = Commented | Opened | Pushed | Closed | Labeled | Updated | Claimable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

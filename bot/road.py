@@ -30,6 +30,7 @@ from bot.model import (
     Blocked,
     Cancelled,
     Claim,
+    Claimable,
     Failed,
     Held,
     Intent,
@@ -424,6 +425,8 @@ class Road:
         self._note(ages.path.name, phase="closed", closed_at=at.timestamp(), reason=_why_released(ages))
         self._hints.put(Hint("answer", ages.intent.answer))
         self._hints.put(Hint("state"))
+        if isinstance(ages.intent.event.what, Claimable):
+            self._hints.put(Hint("scan"))  # there is room for the next one
         return None
 
     def _say_on_ticket(self, ages: Ages, claim: Claim | None) -> None:

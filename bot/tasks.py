@@ -69,6 +69,6 @@ class Rule(Settings):
         "schedule",
         "redmine.issue.created",
         "redmine.issue.updated",
-    ] = Field(description="what starts it")
+    ] = Field(description="what starts it; schedule = each ticket that may be claimed, the most urgent first")
     if_: Condition = Field(default=Condition(), alias="if", description="when it applies; all that is given must hold")
     task: str = Field(description="the task it starts")

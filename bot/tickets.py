@@ -11,10 +11,8 @@ from datetime import UTC, datetime
 
 from bot import epoch
 from bot.ages import Ages
-from bot.answers import BUDGET, shortened
 from bot.claimbook import ClaimBook
 from bot.errors import Forbidden, Gone
-from bot.masking import Masking
 from bot.model import (
     Claim,
     Commented,
@@ -29,8 +27,13 @@ from bot.model import (
     Unchanged,
     Updated,
 )
+from bot.rendering import render
 from bot.rundir import RunDir
+from bot.statement import read
 from bot.trackers import Ticket, Tracker
+
+ROOM = 50_000
+"""Bytes of a report in a note. MySQL's 65,535 bytes also have to hold what Textile writes out as numbers."""
 
 _BESIDE = "Report of"
 """How the report of a run begins that had no claim of the ticket's status."""
@@ -50,7 +53,6 @@ class Tickets:
         by: str,
         is_ours: Callable[[str], bool],
         url: Callable[[RunId], str],
-        masking: Masking,
         clock: Callable[[], float],
     ) -> None:
         """`by`: `<vertical>@<host>`, as claim notes name this bot (and others of its host); `is_ours`: whether a run,
@@ -60,7 +62,6 @@ class Tickets:
         self._by = by
         self._is_ours = is_ours
         self._url = url
-        self._masking = masking
         self._clock = clock
 
     def claim(self, claim: Claim) -> Held | Failed | None:
@@ -146,10 +147,9 @@ class Tickets:
             if _is_finished(ticket, claim, intent.run_id):
                 return
             tracker.look_at_formatting(ref, intent.run_id)
-            report = self._masking(RunDir(ages.path).report_md.read_text())
             note, status = self._last_word(ticket, claim, ended.outcome, intent, tracker)
-            whole = f"{note}\n\n{shortened(tracker.render(report), BUDGET - len(note.encode()))}"
-            after = tracker.write(ref, whole, status=status)
+            report = render(read(RunDir(ages.path).report_json.read_text()).report, budget=ROOM)
+            after = tracker.write(ref, f"{note}\n\n{tracker.render(report)}", status=status)
         except (Gone, Forbidden) as problem:
             self._book.say("unanswered", run=intent.run_id, key=str(ref), why=str(problem))
             return

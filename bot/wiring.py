@@ -15,6 +15,7 @@ from pathlib import Path
 from bot import answers, landing, road, rundir
 from bot.claimbook import ClaimBook
 from bot.claims import Claims
+from bot.claimsweep import ClaimSweep
 from bot.config import Config
 from bot.dashboard.reading import Reading
 from bot.dispatch import Dispatcher, Hint
@@ -27,6 +28,7 @@ from bot.masking import Masking
 from bot.missed import Missed
 from bot.model import Event, Ignored, LookAgain, PullRef, Repo, RunId
 from bot.polling import Polling
+from bot.projects import Project
 from bot.reporter import Reporter
 from bot.repositories import Repositories
 from bot.secret import Secret
@@ -48,6 +50,7 @@ from handlers.carry_out import carry_out
 from handlers.decide import decide
 from handlers.desk import Books, Index, RunningDesk
 from handlers.files import RepositoryFiles
+from handlers.scanning import Scan
 from webhooks import asked, polled
 from webhooks.asked import hand_in
 from webhooks.inbox import Delivery, Entry, Inbox, Kept, Verdict
@@ -63,6 +66,9 @@ THREADS = 16
 
 VERTICAL = "leadsman"
 """What claims call this kind of bot, before its host's name."""
+
+CLAIMS_SECONDS = 60.0
+"""How often the trackers are looked through for claims that nobody works any more."""
 
 SWEEP_SECONDS = 20.0
 """How often the store is looked through for what a lost hint left lying."""
@@ -126,6 +132,8 @@ class Bot:
                 "look": self._look,
                 "state": self._say_state,
                 "poll": self._poll,
+                "claims": self._sweep_claims,
+                "scan": self._scan,
             },
             threads=THREADS,
         )
@@ -164,8 +172,24 @@ class Bot:
             by=f"{VERTICAL}@{socket.gethostname()}",
             is_ours=self._knows_run,
             url=self._run_url,
-            masking=self.masking,
             clock=world.clock,
+        )
+        self.claim_sweep = ClaimSweep(
+            self.trackers,
+            {name: tracker_projects(config, name) for name in self.trackers},
+            self.claims,
+            store,
+            self.claim_book,
+            limit=max((row.total_s for row in config.budget.rows()), default=0),
+            clock=world.clock,
+        )
+        self.scan = Scan(
+            self.desk,
+            self.trackers,
+            config.projects,
+            room=self._room,
+            carry=lambda decision, event: carry_out(decision, event, store, self.journal, world.clock),
+            journal=self.journal,
         )
         self.polls = {
             name: Poll(
@@ -277,6 +301,9 @@ class Bot:
         self.dispatcher.put(Hint("missed"))
         for name in self.trackers:
             self.dispatcher.put(Hint("poll", name))
+        if self.trackers:
+            self.dispatcher.put(Hint("claims"))
+            self.dispatcher.put(Hint("scan"))
 
     def stop(self, timeout: float = 10.0) -> None:
         """Ends working. Runs go on: they are not ours to end, and whoever starts next takes up where they are."""
@@ -314,6 +341,24 @@ class Bot:
     def _poll(self, name: str) -> float:
         self.polls[name].look()
         return float(getattr(self.config.trackers[name], "poll_seconds", 30))
+
+    def _sweep_claims(self, _key: str) -> float:
+        self.claim_sweep.sweep()
+        return CLAIMS_SECONDS
+
+    def _scan(self, anew: str) -> float | None:
+        for hint in self.scan.look(anew=anew):
+            self.dispatcher.put(hint)
+        if anew:
+            return None  # that was asked for once
+        return float(min(getattr(settings, "poll_seconds", 30) for settings in self.config.trackers.values()))
+
+    def _room(self, project: Project) -> int:
+        """How many more runs may wait or go on: no more tickets are taken than can be worked."""
+        with self.store.read() as connection:
+            rows = runs.open_runs(connection)
+        here = sum(1 for row in rows if row.repo.casefold() == str(project.repo).casefold())
+        return min(self.config.fleet.cap - len(rows), project.max_parallel - here)
 
     def _keep(self, delivery: Delivery) -> None:
         """Into the inbox, once: what it knows by its id it has had."""

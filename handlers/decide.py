@@ -7,7 +7,7 @@ from typing import assert_never
 
 from bot import epoch, wording
 from bot.errors import Gone
-from bot.model import Closed, Commented, Event, Ignored, Labeled, Opened, PullRef, Pushed, TicketRef, Updated
+from bot.model import Claimable, Closed, Commented, Event, Ignored, Labeled, Opened, PullRef, Pushed, TicketRef, Updated
 from bot.projects import Project
 from handlers import rules
 from handlers.comments import decide_comment
@@ -31,7 +31,7 @@ def decide(event: Event, desk: Desk) -> Decision | Ignored:
             return decide_comment(event, event.what, project, desk)
         case Closed():
             return _closed(event, project, desk)
-        case Opened() | Pushed() | Labeled() | Updated():
+        case Opened() | Pushed() | Labeled() | Updated() | Claimable():
             return _happened(event, project, desk)
         case _:
             assert_never(event.what)

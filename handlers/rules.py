@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from bot.errors import UserError
 from bot.model import (
     Actor,
     BranchRef,
+    Claimable,
     Event,
+    Happening,
     Intent,
     IssueRef,
     Labeled,
@@ -61,7 +63,7 @@ def fire(event: Event, project: Project, desk: Desk) -> Fired:
     placed = [rule for rule in listing.rules if rule.rule.on == on]
     if on is None or not placed:
         return Fired(reasons=("No rule is for this.",))
-    if event.actor.id == _me(event.subject, desk).id:
+    if not isinstance(event.what, Claimable) and event.actor.id == _me(event.subject, desk).id:
         return Fired(reasons=("It is the bot's own doing, which starts no rule.",))
     with patience(event, desk.now()):
         head = head_now(event.subject, project, desk.forge(event.subject.repo))
@@ -72,8 +74,17 @@ def fire(event: Event, project: Project, desk: Desk) -> Fired:
     return _together([_one(rule, n, scene) for n, rule in enumerate(different.values())])
 
 
+_TICKET_RULES: Mapping[type[Happening], str] = {
+    Opened: "redmine.issue.created",
+    Updated: "redmine.issue.updated",
+    Claimable: "schedule",
+}
+
+
 def name_of(event: Event) -> str | None:
     """The `on` of the rules that this event may fire."""
+    if isinstance(event.subject, TicketRef):
+        return _TICKET_RULES.get(type(event.what))
     match event.subject, event.what:
         case PullRef(), Opened():
             return "pull_request.opened"
@@ -83,10 +94,6 @@ def name_of(event: Event) -> str | None:
             return "issues.opened"
         case IssueRef(), Labeled():
             return "issues.labeled"
-        case TicketRef(), Opened():
-            return "redmine.issue.created"
-        case TicketRef(), Updated():
-            return "redmine.issue.updated"
         case BranchRef(), Pushed(after=after) if after is not None:
             return "push"
         case _:
@@ -165,6 +172,8 @@ def _stamps(event: Event, head: Head) -> tuple[str, ...]:
             return ("opened",)
         case Updated(note_id=change):
             return (change,)
+        case Claimable(stamp):
+            return (stamp,)
         case _:
             return (head.sha,)
 
@@ -185,7 +194,7 @@ def _stands(condition: Condition, event: Event, desk: Desk) -> bool:
         return True
     if not isinstance(event.subject, TicketRef):
         return False
-    if condition.status is not None and not isinstance(event.what, Opened | Updated):
+    if condition.status is not None and not isinstance(event.what, Opened | Updated | Claimable):
         return False
     if condition.status is not None and isinstance(event.what, Updated) and event.what.new == event.what.old:
         return False

@@ -64,6 +64,8 @@ class Claiming:
     after: Mapping[str, str]
     """Claim status -> status after a run that ended well."""
     link_field: str | None = None
+    limit: int | None = None
+    """Seconds: a claim twice as old is stale. 0 = none ever is; None = as the claim itself says."""
 
 
 class Tracker(Talk, Protocol):

@@ -23,6 +23,7 @@ from typing import assert_never
 from bot.model import (
     Actor,
     BranchRef,
+    Claimable,
     Closed,
     Commented,
     Event,
@@ -111,7 +112,7 @@ def _name(subject: Subject, what: Happening) -> str:
             return "comment.created" if what.before is None else "comment.edited"
         case Opened() | Labeled() | Closed():
             return f"{subject.kind}.{what.kind}"
-        case Updated():
+        case Updated() | Claimable():
             raise ValueError("a forge has no tickets")
         case Pushed():
             return "push" if isinstance(subject, BranchRef) else "pull.pushed"

@@ -50,6 +50,7 @@ class Redmine:
             claimed=settings.claim_status,
             after=settings.status_map,
             link_field=settings.run_link_field,
+            limit=settings.claim_limit_seconds,
         )
 
     # who is who

@@ -35,6 +35,11 @@ class Settings(Table):
     status_map: Mapping[Status, Status] = Field(
         default={"In Progress": "Resolved"}, description="claim status -> status after a run that ended well"
     )
+    claim_limit_seconds: int | None = Field(
+        default=None,
+        ge=0,
+        description="a claim twice as old, without a report, is given back; 0 = never; default: its run's own limit",
+    )
     poll_seconds: int = Field(default=30, ge=5, le=86_400, description="seconds between looks at what changed")
     formatting: Literal["auto", "textile", "markdown"] = Field(
         default="auto", description="how the site reads notes; auto = as its public feed shows, else textile"
