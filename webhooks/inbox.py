@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
@@ -250,6 +250,12 @@ class Inbox:
         where = (deliveries.c.id == number) & (deliveries.c.state == "queued")
         with self._store.write() as connection:
             connection.execute(deliveries.update().where(where).values(**values))
+
+    def known(self, keys: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Which of these (source, delivery) were remembered."""
+        with self._store.read() as connection:
+            rows = connection.execute(_KNOWN, {"keys": list(keys)})
+            return frozenset((row.source, row.delivery) for row in rows)
 
     def replay(self, number: int) -> Entry | None:
         """Queues a delivery again, whatever became of it; None: there is no such one."""

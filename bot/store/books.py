@@ -72,10 +72,15 @@ def head_before(connection: sa.Connection, subject: str, at: float, live: str) -
     ).scalar()
 
 
+def last_head(connection: sa.Connection, subject: str) -> str | None:
+    """The head that was seen last."""
+    query = sa.select(heads.head).where(heads.subject == subject).order_by(heads.seen_at.desc()).limit(1)
+    return connection.execute(query).scalar()
+
+
 def saw_head(connection: sa.Connection, subject: str, head: str, *, at: float, now: float) -> None:
     """Notes a head as a delivery showed it; what was seen last already is not noted again."""
-    query = sa.select(heads.head).where(heads.subject == subject)
-    if connection.execute(query.order_by(heads.seen_at.desc()).limit(1)).scalar() != head:
+    if last_head(connection, subject) != head:
         connection.execute(schema.heads.insert().values(subject=subject, head=head, at=at, seen_at=now))
 
 

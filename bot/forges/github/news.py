@@ -13,9 +13,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from github.IssueComment import IssueComment
-from github.IssueEvent import IssueEvent
-from github.PullRequest import PullRequest
 from github.Repository import Repository
 from github.Requester import Requester
 
@@ -23,7 +20,7 @@ from bot.errors import Forbidden, Gone
 from bot.forges.asking import Head, Look
 from bot.forges.github.access import Access, there
 from bot.forges.github.settings import Settings
-from bot.forges.github.values import GHOST, actor, given
+from bot.forges.github.values import GHOST, given
 from bot.model import Actor, Closed, Commented, Event, Happening, IssueRef, Labeled, Opened, PullRef, Pushed, Repo, Sha
 
 Json = dict[str, Any]
@@ -45,65 +42,69 @@ class _Kept:
 
 
 class News:
-    """`bot.forges.asking.News` on GitHub."""
+    """`bot.forges.asking.News` on GitHub. Answers are read as they are: an object of PyGithub's asks again, by itself,
+    for each field that a list leaves out."""
 
     def __init__(self, name: str, settings: Settings, access: Access) -> None:
         self._name = name
         self._access = access
         self._lock = threading.Lock()
         self._kept: dict[tuple[Repo, str], _Kept] = {}
+        self._spelled: dict[Repo, Repo] = {}
         self.every = settings.poll_seconds
 
     def heads(self, repo: Repo) -> Look:
         with there(self._access, repo, "the open pull requests") as found:
             url, parameters = f"{found.url}/pulls", {"state": "open", "per_page": 100}
             pages = list(_pages(found.requester, url, parameters))
-            at = _date(pages[0][0])
-            pulls = [PullRequest(found.requester, {}, item) for _, page in pages for item in page]
-            return Look(at, heads=tuple(_head(repo, pull) for pull in pulls))
+            read = _Reading(self._name, self._as_spelled(repo, found))
+            return Look(_date(pages[0][0]), heads=tuple(read.head(one) for _, page in pages for one in page))
 
     def since(self, repo: Repo, since: datetime, known: Callable[[PullRef], Sha | None]) -> Look:
         with there(self._access, repo, "what happened") as found:
             ask = _Asking(found.requester, found.url, since, repo, self._kept, self._lock)
-            comments = [IssueComment(found.requester, {}, item) for item in ask.items(*_COMMENTS)]
-            events = [IssueEvent(found.requester, {}, item) for item in ask.items(*_EVENTS)]
-            pulls = [PullRequest(found.requester, {}, item) for item in ask.items(*_PULLS)]
-            issues = ask.items(*_ISSUES)
-            read = _Reading(self._name, repo)
+            read = _Reading(self._name, self._as_spelled(repo, found))
+            comments, events, pulls = ask.items(*_COMMENTS), ask.items(*_EVENTS), ask.items(*_PULLS)
             told = [
-                *(said for one in comments if (said := read.comment(one)).actor != GHOST),
+                *(read.comment(one) for one in comments if one["user"] is not None),
                 *(event for one in events if (event := read.event(one)) is not None),
-                *(read.opened(one) for one in pulls if given(one.created_at) >= since),
-                *(read.issue(one) for one in issues if "pull_request" not in one),
+                *(read.opened_pull(one) for one in pulls if _time(one["created_at"]) >= since),
+                *(read.opened_issue(one) for one in ask.items(*_ISSUES) if "pull_request" not in one),
             ]
-            heads = tuple(_head(repo, one) for one in pulls if one.state == "open")
-            sources = {one.number: (_full_name(one.head.repo), given(one.head.ref)) for one in pulls}
-            authors = {one.number: actor(one.user) for one in pulls}
+            open_pulls = [(read.head(one), one) for one in pulls if one["state"] == "open"]
+            moved = [
+                (read.pushed(head, before, one), one["head"])
+                for head, one in open_pulls
+                if (before := known(head.pull)) is not None and before != head.sha
+            ]
             at = ask.at
-        for head in heads:
-            before = known(head.pull)
-            if before is not None and before != head.sha:
-                pushed = read.pushed(head, before, authors[head.pull.number])
-                told.append(self._told_exactly(pushed, *sources[head.pull.number]))
-        return Look(at, tuple(sorted(told, key=lambda event: event.at)), heads)
+        told += [self._told_exactly(event, end) for event, end in moved]
+        told.sort(key=lambda event: event.at)
+        return Look(at, tuple(told), tuple(head for head, _ in open_pulls))
 
-    def _told_exactly(self, event: Event, source: str | None, branch: str) -> Event:
+    def _as_spelled(self, repo: Repo, found: Repository) -> Repo:
+        """The name as deliveries have it: what was obeyed is known by it, and a configuration may write `Acme/Shop`."""
+        if repo not in self._spelled:
+            name = given(found.full_name)
+            self._spelled[repo] = Repo(repo.forge, name) if name.casefold() == repo.name.casefold() else repo
+        return self._spelled[repo]
+
+    def _told_exactly(self, event: Event, end: Json) -> Event:
         """With who pushed and when, where GitHub says it: by default it may have been at any time until now.
 
         https://docs.github.com/en/rest/repos/repos#list-repository-activities
         """
-        if source is None:
-            return event
+        if end["repo"] is None:
+            return event  # the fork was deleted
+        source, branch = Repo(self._name, str(end["repo"]["full_name"])), str(end["ref"])
         try:
-            with there(self._access, Repo(self._name, source), f"the pushes to {branch}") as found:
+            with there(self._access, source, f"the pushes to {branch}") as found:
                 parameters = {"ref": f"refs/heads/{branch}", "per_page": 30}
                 _, pushes = found.requester.requestJsonAndCheck("GET", f"{found.url}/activity", parameters)
                 last = next((one for one in pushes if one["after"] == event.head_sha), None)
-                if last is None:
-                    return event
-                who = last["actor"]
-                pusher = Actor(who["login"], str(who["id"]), is_bot=who["type"] == "Bot") if who else GHOST
-                return replace(event, actor=pusher, at=datetime.fromisoformat(last["timestamp"]))
+                return (
+                    event if last is None else replace(event, actor=_actor(last["actor"]), at=_time(last["timestamp"]))
+                )
         except (Gone, Forbidden):
             return event  # a fork that the bot may not look into
 
@@ -134,18 +135,15 @@ class _Asking:
         for headers, page in _pages(self.requester, f"{self.url}/{path}", parameters, condition):
             self._at = self._at or _date(headers)
             if page is None and before is not None:
-                return [item for item in before.items if self._is_fresh(item, by)]
+                return [item for item in before.items if _time(item[by]) >= self.since]
             etag = etag or headers.get("etag", "")
-            fresh = [item for item in page if self._is_fresh(item, by)]
+            fresh = [item for item in page if _time(item[by]) >= self.since]
             found += fresh
             if len(fresh) < len(page):
                 break
         with self.lock:
             self.kept[self.repo, path] = _Kept(etag, tuple(found))
         return found
-
-    def _is_fresh(self, item: Json, by: str) -> bool:
-        return datetime.fromisoformat(item[by]) >= self.since
 
 
 def _pages(
@@ -171,6 +169,14 @@ def _date(headers: dict[str, str]) -> datetime:
     return parsedate_to_datetime(headers["date"])
 
 
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def _actor(user: Json | None) -> Actor:
+    return GHOST if user is None else Actor(str(user["login"]), f"{user['id']:d}", is_bot=user["type"] == "Bot")
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """GitHub's objects read as events, each with a delivery id made of what it tells."""
@@ -178,55 +184,55 @@ class _Reading:
     source: str
     repo: Repo
 
-    def comment(self, one: IssueComment) -> Event:
+    def comment(self, one: Json) -> Event:
         """Times are whole seconds: an edit within the second of its writing does not show."""
-        edited = given(one.updated_at) != given(one.created_at)
-        text = one.body or ""
-        number = int(given(one.issue_url).rpartition("/")[2])
-        on_pull = f"/pull/{number}#" in given(one.html_url)
-        author = actor(one.user)
+        edited, text = one["updated_at"] != one["created_at"], str(one["body"] or "")
+        number, author, at = int(one["issue_url"].rpartition("/")[2]), _actor(one["user"]), _time(one["updated_at"])
+        on_pull = f"/pull/{number}#" in one["html_url"]
         return self._event(
-            f"comment-{one.id:d}-{one.updated_at:%Y%m%dT%H%M%S}",
+            f"comment-{one['id']:d}-{at:%Y%m%dT%H%M%S}",
             PullRef(self.repo, number) if on_pull else IssueRef(self.repo, number),
             author,
-            Commented(f"{one.id:d}", author, text, before=text if edited else None),
-            at=given(one.updated_at),
+            Commented(f"{one['id']:d}", author, text, before=text if edited else None),
+            at=at,
         )
 
-    def event(self, one: IssueEvent) -> Event | None:
+    def event(self, one: Json) -> Event | None:
         """Labels; a pull request's end and its second beginning."""
-        if one.raw_data.get("issue") is None:
-            return None  # of one that was deleted
-        pull = one.issue.pull_request
+        issue = one["issue"]
+        if issue is None:
+            return None  # it was deleted
+        pull, number = issue.get("pull_request"), int(issue["number"])
         what: Happening
-        match one.event:
+        match one["event"]:
             case "labeled":
-                what = Labeled(given(one.label).name)
+                what = Labeled(str(one["label"]["name"]))
             case "closed" if pull is not None:
-                what = Closed(merged=pull.raw_data.get("merged_at") is not None)
+                what = Closed(merged=pull.get("merged_at") is not None)
             case "reopened" if pull is not None:
-                what = Opened(given(one.issue.title))
+                what = Opened(str(issue["title"]))
             case _:
                 return None
-        number = given(one.issue.number)
         on = IssueRef(self.repo, number) if pull is None else PullRef(self.repo, number)
-        return self._event(f"event-{one.id:d}", on, actor(one.actor), what, at=given(one.created_at))
+        return self._event(f"event-{one['id']:d}", on, _actor(one["actor"]), what, at=_time(one["created_at"]))
 
-    def opened(self, one: PullRequest) -> Event:
+    def opened_pull(self, one: Json) -> Event:
         """Its head is the one of now: it was so when the pull request was last changed, perhaps not when it began."""
-        head = _head(self.repo, one)
-        what = Opened(given(one.title))
-        return self._event(f"opened-{head.pull.number}", head.pull, actor(one.user), what, at=head.at, head=head.sha)
+        head, what = self.head(one), Opened(str(one["title"]))
+        name = f"opened-{head.pull.number}"
+        return self._event(name, head.pull, _actor(one["user"]), what, at=head.at, head=head.sha)
 
-    def issue(self, one: Json) -> Event:
-        user, number = one["user"], int(one["number"])
-        author = Actor(user["login"], str(user["id"]), is_bot=user["type"] == "Bot") if user else GHOST
-        at = datetime.fromisoformat(one["created_at"])
-        return self._event(f"opened-{number}", IssueRef(self.repo, number), author, Opened(one["title"]), at=at)
+    def opened_issue(self, one: Json) -> Event:
+        on, what = IssueRef(self.repo, int(one["number"])), Opened(str(one["title"]))
+        return self._event(f"opened-{on.number}", on, _actor(one["user"]), what, at=_time(one["created_at"]))
 
-    def pushed(self, head: Head, before: Sha, author: Actor) -> Event:
+    def pushed(self, head: Head, before: Sha, one: Json) -> Event:
         name = f"pushed-{head.pull.number}-{head.sha}-{head.at:%Y%m%dT%H%M%S}"
-        return self._event(name, head.pull, author, Pushed(before, head.sha), at=head.at, head=head.sha)
+        what = Pushed(before, head.sha)
+        return self._event(name, head.pull, _actor(one["user"]), what, at=head.at, head=head.sha)
+
+    def head(self, one: Json) -> Head:
+        return Head(PullRef(self.repo, int(one["number"])), Sha(str(one["head"]["sha"])), _time(one["updated_at"]))
 
     def _event(
         self,
@@ -245,14 +251,5 @@ class _Reading:
             actor=who,
             what=what,
             head_sha=head,
-            at=at.astimezone(UTC),
+            at=at,
         )
-
-
-def _head(repo: Repo, one: PullRequest) -> Head:
-    return Head(PullRef(repo, given(one.number)), Sha(given(one.head.sha)), given(one.updated_at).astimezone(UTC))
-
-
-def _full_name(source: Repository | None) -> str | None:
-    """Of the repository that a head lives in; None when that was deleted."""
-    return None if source is None else given(source.full_name)
