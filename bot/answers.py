@@ -95,6 +95,13 @@ def due(connection: sa.Connection) -> list[str]:
     return [key for (key,) in connection.execute(sa.select(table.key).where(table.due_at.is_not(None)))]
 
 
+def refusals(connection: sa.Connection, since: float) -> list[Thread]:
+    """Where commands were answered since then that were refused, or whose runs did not end well."""
+    where = (table.created_at >= since) & (table.reaction == "confused")
+    rows = connection.execute(sa.select(table.subject).where(where)).scalars()
+    return [codec.load_any(Thread, subject) for subject in rows]
+
+
 class Answers:
     """Brings comments up to date."""
 

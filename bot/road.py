@@ -410,8 +410,7 @@ class Road:
         if claim is not None and not self._claims.ours(claim):
             ages.silence()  # swept meanwhile: the report is kept here, and nothing is said of it
         self._write_report(ages)
-        self._hints.put(Hint("answer", ages.intent.answer))
-        return None
+        return None  # said once nothing stands against the next run; where that takes long, the sweep says it before
 
     def _close(self, ages: Ages) -> Wait | None:
         claim = ages.claim

@@ -26,7 +26,7 @@ LOOK_SECONDS = 0.2
 @click.command(
     "event",
     epilog='Example, in a workflow: leadsman event "$GITHUB_EVENT_PATH" --source github --event issue_comment. '
-    "Exit code 0: worked, and every run it started ended well; 1: one did not.",
+    "Exit code 0: worked, and every run it started ended well; 1: a run did not, or a command was refused.",
 )
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--source", required=True, metavar="NAME", help="The [forges.NAME] table that it comes from.")
@@ -61,14 +61,14 @@ def _work(config: Config, folder: Path, told: Delivery) -> int:
     if told.ignored:
         print(f"ignored: {told.ignored}")
         return 0
-    before = _known(store)
+    before, begun = _known(store), time.time()
     bot.start()
     try:
         while bot.inbox.lanes() or _open(store):
             time.sleep(LOOK_SECONDS)  # whoever ends it here is a thread of ours; a person waits for the last line
     finally:
         bot.stop()
-    return _tell(store, before)
+    return max(_tell(store, before), _refused(store, begun), _failed(bot.inbox, told))
 
 
 def _remember(inbox: Inbox, told: Delivery) -> None:
@@ -97,6 +97,22 @@ def _tell(store: Store, before: set[str]) -> int:
     if not fresh:
         print("No run was started.")
     return 0 if all(row.reason in {"published", "unchanged"} for row in fresh) else 1
+
+
+def _refused(store: Store, since: float) -> int:
+    with store.read() as connection:
+        threads = answers.refusals(connection, since)
+    for on in threads:
+        print(f"Not all of it was done; the answer on {on} says why.", file=sys.stderr)
+    return 1 if threads else 0
+
+
+def _failed(inbox: Inbox, told: Delivery) -> int:
+    """A forge that refuses, or an error of ours: nobody could be told."""
+    why = [f"{entry.note}." for entry in inbox.find(told.delivery) if entry.state == "failed"]
+    for text in why:
+        print(f"The event could not be worked: {text}", file=sys.stderr)
+    return 1 if why else 0
 
 
 def _hand_over(config: Config, folder: Path, told: Delivery) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -45,6 +46,19 @@ def test_a_comment_becomes_a_published_commit_and_one_comment_says_so(town: Town
     assert author == "Leadsman <leadsman@localhost> Leadsman <leadsman@localhost>"
     town.until("rocket", lambda: {"eyes", "rocket"} <= town.reactions(delivery))
     town.assert_nothing_is_left(repo)
+
+
+def test_who_reads_the_report_may_ask_for_the_next_run_at_once(town: Town) -> None:
+    repo = town.repo()
+    pull = town.pull_of(repo)
+    town.start()
+    def published(count: int) -> bool:
+        return sum("**Published**" in said for said in town.answers(pull)) == count
+
+    for count in (1, 2, 3):
+        town.says(pull, "/run fix")
+        town.until("the report", functools.partial(published, count))
+        assert town.closed(count)
 
 
 def test_what_the_command_leaves_uncommitted_is_committed_by_the_bot(town: Town) -> None:

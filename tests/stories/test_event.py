@@ -1,0 +1,103 @@
+"""`leadsman event`: a CI step works one event to its end, without a server, and fails where its run did."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.stories.town import REPOSITORY, Town
+from tests.world import Delivery
+
+
+def event(town: Town, delivery: Delivery | bytes, *options: str) -> tuple[int, str, str]:
+    config, file = town.folder / "leadsman.toml", town.folder / "event.json"
+    config.write_text(town.config)
+    file.write_bytes(delivery if isinstance(delivery, bytes) else delivery.body)
+    program = "import sys; from bot.cli import main; sys.argv[0] = 'leadsman'; sys.exit(main())"
+    words = ["--source", "github", "--event", "issue_comment", *options]
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--home", town.home, "--config", config, "event", file, *words],
+        cwd=town.folder,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(town.folder / "nobody"),
+            "BOT_TOKEN": town.bot.token,
+            "HOOK_SECRET": town.world.secret,
+            "LEADSMAN_POOL_DIR": str(town.folder / "pool"),
+            "PYTHONPATH": str(REPOSITORY),
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_an_event_is_worked_to_its_end_and_only_once(town: Town) -> None:
+    repo = town.repo()
+    pull = town.pull_of(repo)
+    delivery = pull.comment("alice", "/run fix")
+    code, out, err = event(town, delivery)
+    (run,) = town.runs()
+    assert (0, f"{run.name} fix github:acme/shop#1: published\n", "") == (code, out, err)
+    assert "**Published**" in town.settled(pull, "**Published**")
+    town.assert_nothing_is_left(repo)
+    code, out, err = event(town, delivery)
+    assert (0, "No run was started.\n") == (code, out)
+    assert "was worked before; `--delivery` gives it another id." in err
+    assert [run] == town.runs()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("/run bad", "Not all of it was done; the answer on github:acme/shop#1 says why.\n"),
+        ("/run nope", "Not all of it was done; the answer on github:acme/shop#1 says why.\n"),
+        ("/help\n/run nope", "Not all of it was done; the answer on github:acme/shop#1 says why.\n"),
+        ("/help", ""),
+        ("no command", ""),
+    ],
+)
+def test_a_refusal_and_a_failed_run_fail_the_step(town: Town, text: str, said: str) -> None:
+    town.task("bad", ["false"])
+    pull = town.pull_of(town.repo())
+    code, _, err = event(town, pull.comment("alice", text))
+    assert (1 if said else 0, said) == (code, err)
+
+
+def test_an_event_that_nobody_could_be_told_of_fails_the_step(town: Town) -> None:
+    pull = town.pull_of(town.repo())
+    delivery = pull.comment("alice", "/run fix")
+    town.world.revoke(town.bot.token)
+    code, out, err = event(town, delivery)
+    assert (1, "No run was started.\n") == (code, out)
+    assert err.startswith("The event could not be worked: ")
+
+
+def test_with_a_server_the_event_is_handed_over(town: Town) -> None:
+    pull = town.pull_of(town.repo())
+    town.start()
+    assert (0, "A server holds this home; it works the event.\n", "") == event(town, pull.comment("alice", "/help"))
+    town.settled(pull, "What `alice` may do here")
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "said"),
+    [
+        (b"[1]", (), "holds no JSON object. Give the payload as the forge sends it.\n"),
+        (b"\xff", (), "holds no JSON object. Give the payload as the forge sends it.\n"),
+        (b"{}", ("--source", "gitbub"), "There is no [forges.gitbub] in the configuration. Known: github.\n"),
+    ],
+)
+def test_what_is_no_event_is_refused_with_2(town: Town, body: bytes, options: tuple[str, ...], said: str) -> None:
+    town.repo()
+    code, out, err = event(town, body, *options)
+    assert (2, "") == (code, out)
+    assert err.endswith(said)
+    assert not Path(town.home / "leadsman.db").exists()
