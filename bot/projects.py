@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from bot.model import Repo
 from bot.publishing import BranchName
-from bot.settings import Settings
+from bot.settings import NAME, Settings
 
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9._-]{0,99}")
 
@@ -28,7 +28,7 @@ RepositoryName = Annotated[str, AfterValidator(repository_name)]
 class Project(Settings):
     """`[[project]]`: a repository on a forge, and the tracker its tickets come from."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="what tasks and people call it")
+    name: str = Field(pattern=NAME, description="what tasks and people call it")
     forge: str = Field(description="name of a [forges.*] table")
     repository: RepositoryName = Field(description="owner/name, as the forge spells it")
     tracker: str | None = Field(default=None, description="name of a [trackers.*] table; default: the forge")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -30,5 +31,13 @@ def web_address(url: str) -> str:
 WebAddress = Annotated[str, AfterValidator(web_address)]
 """An http or https address, without credentials, query and the slash at its end."""
 
-EnvName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+ENV_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+IN_WORDS: Mapping[str, str] = {
+    ENV_NAME: "the name of an environment variable: letters, digits and _, no digit first",
+    NAME: "a name: letters, digits, ., _ and -, at most 64 of them, a letter or digit first",
+}
+"""What a text must be that does not match."""
+
+EnvName = Annotated[str, Field(pattern=ENV_NAME)]
 """The name of an environment variable: a secret is named in the file, never written into it."""

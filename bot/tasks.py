@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
-from bot.settings import Settings
+from bot.settings import NAME, EnvName, Settings
 
-Argv = Annotated[tuple[str, ...], Field(min_length=1, strict=False)]
+
+def _startable(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Raises `ValueError` for what no program can be started from."""
+    if not argv[0]:
+        raise ValueError("must begin with a program")
+    if any("\0" in word for word in argv):
+        raise ValueError("must not hold a NUL character")
+    return argv
+
+
+Argv = Annotated[tuple[str, ...], Field(min_length=1, strict=False), AfterValidator(_startable)]
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
 Passes = Annotated[int, Field(ge=0)] | Literal["all"]
 
@@ -30,7 +41,7 @@ class Check(Settings):
 class Task(Settings):
     """`[[task]]`: a command that a comment or a rule may start."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="what stands behind /run")
+    name: str = Field(pattern=NAME, description="what stands behind /run")
     run: Argv = Field(description="argv, never a shell; what stands after `--` in the comment follows it")
     projects: Texts = Field(default=("*",), description="names of the projects that have it; `*` = all")
     difficulty: str = Field(default="medium", description="a row of [budget]: turns and time limit")
@@ -41,7 +52,9 @@ class Task(Settings):
     on_push: Literal["outdated", "cancel"] = Field(
         default="outdated", description="what a push to the pull request does to a run that is on"
     )
-    env: Texts = Field(default=(), description="names of environment variables passed through; nothing else is")
+    env: Annotated[tuple[EnvName, ...], Field(strict=False)] = Field(
+        default=(), description="names of environment variables passed through; nothing else is"
+    )
     speaks: bool = Field(default=False, description="it writes words to its status log; silence for 120 s ends it")
     help: str = Field(default="", max_length=200, description="one line for /tasks")
     verify: Annotated[tuple[Check, ...], Field(strict=False)] = Field(default=(), description="checks, in order")
@@ -55,6 +68,15 @@ class Condition(Settings):
     category: str | None = Field(default=None, description="the ticket's category")
     status: str | None = Field(default=None, description="the ticket's new status")
     author: str | None = Field(default=None, description="login of who did it")
+
+
+_KNOWN_TO: Mapping[str, tuple[str, ...]] = {
+    "label": ("pull_request.", "issues."),
+    "paths": ("pull_request.", "push"),
+    "category": ("redmine.", "schedule"),
+    "status": ("redmine.", "schedule"),
+}
+"""Condition -> what knows of such a thing."""
 
 
 class Rule(Settings):
@@ -72,3 +94,10 @@ class Rule(Settings):
     ] = Field(description="what starts it; schedule = each ticket that may be claimed, the most urgent first")
     if_: Condition = Field(default=Condition(), alias="if", description="when it applies; all that is given must hold")
     task: str = Field(description="the task it starts")
+
+    @model_validator(mode="after")
+    def _may_hold(self) -> Self:
+        for name, events in _KNOWN_TO.items():
+            if getattr(self.if_, name) and not self.on.startswith(events):
+                raise ValueError(f'if.{name} never holds with on = "{self.on}", so it would start nothing')
+        return self

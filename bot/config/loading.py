@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,14 +62,17 @@ class Config:
 def find(path: Path | None, environ: Mapping[str, str]) -> Path | None:
     """The file that counts: `path` if given, else ./leadsman.toml, else $XDG_CONFIG_HOME/leadsman/leadsman.toml.
 
-    None where there is none. Raises `UsageError` for a `path` that is not there.
+    None where there is none. Raises `UsageError` for a `path` that is not there, and for what is there and no file.
     """
     if path is not None:
         if not path.is_file():
             raise UsageError(f"There is no configuration file at {path}. Name one that exists, or leave --config out.")
         return path
     candidates = [Path(FILE), *(folder / "leadsman" / FILE for folder in _config_homes(environ))]
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
+    found = next((candidate for candidate in candidates if os.path.lexists(candidate)), None)
+    if found is not None and not found.is_file():
+        raise UsageError(f"{found} is no file, so it can't be read. Put the configuration there, or take it away.")
+    return found
 
 
 def load(path: Path | None, environ: Mapping[str, str], *, home: Path) -> Config:

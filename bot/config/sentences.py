@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from bot.config.values import shown
 from bot.nearest import did_you_mean
+from bot.settings import IN_WORDS
 
 _WORDS = r"(^|_)(token|secret|password|passwd|api_?key|access_key|private_key)s?"
 HOLDS_SECRET = re.compile(f"{_WORDS}$", re.IGNORECASE)
@@ -55,7 +56,7 @@ def sentence(error: ErrorDetails, model: type[BaseModel]) -> str:
             known = re.findall(r"'([^']*)'", context["expected"])
             what = f"must be {_or(known)}{but}{did_you_mean(str(error['input']), known)}"
         case "string_pattern_mismatch":
-            what = f"must match {context['pattern']}{but}"
+            what = f"must be {IN_WORDS[context['pattern']]}{but}"
         case "too_short" | "string_too_short":
             what = "must not be empty"
         case "string_too_long":

@@ -136,7 +136,7 @@ class Sheet:
 
     def _text(self, data: bytes) -> str:
         try:
-            return data.decode("utf-8").replace("\r\n", "\n")
+            return data.decode("utf-8-sig").replace("\r\n", "\n")
         except UnicodeDecodeError as problem:
             line = data.count(b"\n", 0, problem.start) + 1
             raise ConfigErrors([Problem(self.file, line, "", "", "is not UTF-8 text")]) from None

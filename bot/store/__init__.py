@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from bot.settings import Settings
+
+
+def _database(url: str) -> str:
+    if not re.fullmatch(r"sqlite|postgresql(\+\w+)?://.+", url):
+        raise ValueError(f'must be "sqlite" or like "postgresql://HOST/NAME", not "{url}"')
+    return url
 
 
 class StoreSettings(Settings):
     """`[store]`."""
 
-    url: str = Field(
+    url: Annotated[str, AfterValidator(_database)] = Field(
         default="sqlite",
-        pattern=r"^(sqlite|postgresql(\+\w+)?://.+)$",
         description='"sqlite" = <home>/leadsman.db, or "postgresql://..."',
     )

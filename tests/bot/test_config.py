@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,26 @@ def test_the_server_listens_at_an_address_and_a_port(address: tuple[str, int], l
 def test_lines_may_end_as_on_windows(tmp_path: Path) -> None:
     (tmp_path / "leadsman.toml").write_bytes(b"[fleet]\r\nslots = 7\r\n")
     assert 7 == load(tmp_path / "leadsman.toml", {}, home=tmp_path).fleet.slots
+
+
+def test_a_byte_order_mark_at_its_beginning_is_no_part_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "leadsman.toml"
+    file.write_bytes(b"\xef\xbb\xbf[fleet]\r\nslots = 7\r\n")
+    assert 7 == load(file, {}, home=tmp_path).fleet.slots
+
+
+@pytest.mark.parametrize("kind", ["folder", "dangling link", "pipe"])
+def test_something_in_its_place_that_is_no_file_is_not_passed_over(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    there = Path("leadsman.toml")
+    match kind:
+        case "folder":
+            there.mkdir()
+        case "dangling link":
+            there.symlink_to("nowhere")
+        case _:
+            os.mkfifo(there)
+    with pytest.raises(UsageError, match=r"^leadsman\.toml is no file, so it can't be read\."):
+        load(None, {}, home=tmp_path)
