@@ -204,9 +204,12 @@ class Answers:
         """The part in `share` bytes, with the signed report that it is rendered from where there is room for both."""
         if not part.report:
             return shortened(self._masking(part.markdown), share)
-        rendered = part.markdown + render(read(part.report).report, budget=share - len(part.markdown.encode()))
+        report = read(part.report).report
+        shown = render(report, budget=share - len(part.markdown.encode()))
+        rendered = part.markdown + shown
         whole = f"{rendered}\n{carried(part.report)}"
-        return whole if len(whole.encode()) <= share else rendered
+        # Only what can be made again from the report alone is put beside it: `verify` compares the two.
+        return whole if len(whole.encode()) <= share and shown == render(report) else rendered
 
     def _say(self, talk: Talk, on: Thread, row: sa.Row[tuple[object, ...]], body: str, digest: str) -> None:
         ours = row.posted_id

@@ -117,6 +117,7 @@ class Reporter:
                 round=status.get("round"),
                 rounds=status.get("rounds"),
             ),
+            env=intent.task.env,
             use=ran[0].use if ran else None,
             load=self._loads(run),
             host=self._host,

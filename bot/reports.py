@@ -109,6 +109,8 @@ class Report:
     verdicts: tuple[Verdict, ...]
     not_run: tuple[NotRun, ...]
     limits: Limits
+    env: tuple[str, ...]
+    """Names of the variables that were passed through to the commands."""
     use: Use | None
     """What the task's command has used."""
     load: Load

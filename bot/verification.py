@@ -136,10 +136,10 @@ class Verification:
         folder.mkdir(parents=True, exist_ok=True)
         intent: Intent = run.intent
         run_id = f"{intent.run_id}.{folder.name}"
-        environment = {**base_environment(intent.task, self._environ, folder), "LEADSMAN_RUN_ID": run_id}
+        environment = {**base_environment(intent.task.env, self._environ, folder), "LEADSMAN_RUN_ID": run_id}
         spec = supervised(
             run_id,
-            intent.task,
+            intent.task.name,
             check.run,
             where,
             environment,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,6 @@ from bot.passes import wrapped
 from bot.pool import pool_environment
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, write_json
-from bot.tasks import Task
 from bot.trackers import Tracker
 from gitops import hooks, worktree
 from gitops.git import Identity
@@ -89,7 +88,7 @@ class Worksite:
         (run.run_dir / "hooks").mkdir(exist_ok=True)
         hooks.write(run.run_dir / "hooks", trailers(run))
         environment = {
-            **base_environment(intent.task, self._environ, run.run_dir),
+            **base_environment(intent.task.env, self._environ, run.run_dir),
             **hooks.run_environment(run.run_dir / "hooks", self._identity),
             "LEADSMAN_RUN_ID": intent.run_id,
             "LEADSMAN_RUN_DIR": str(run.run_dir),
@@ -103,7 +102,7 @@ class Worksite:
         }
         spec = supervised(
             intent.run_id,
-            intent.task,
+            intent.task.name,
             (*intent.task.run, *intent.args),
             run.worktree,
             environment,
@@ -139,7 +138,7 @@ class Worksite:
 
 def supervised(
     run_id: str,
-    task: Task,
+    task: str,
     argv: tuple[str, ...],
     cwd: Path,
     environment: Mapping[str, str],
@@ -152,10 +151,10 @@ def supervised(
 
     `seconds` is the time limit, which begins once the passes are held. `note` is the folder that says since when.
     """
-    held, extra = wrapped(argv, passes, label=f"{task.name} {run_id}", note=note)
+    held, extra = wrapped(argv, passes, label=f"{task} {run_id}", note=note)
     return {
         "run_id": run_id,
-        "task": task.name,
+        "task": task,
         "argv": list(held),
         "cwd": str(cwd),
         "env": dict(environment),
@@ -165,12 +164,12 @@ def supervised(
     }
 
 
-def base_environment(task: Task, environ: Mapping[str, str], run_dir: Path) -> dict[str, str]:
-    """PATH, a home and a temporary folder of the run's own, and the variables that the task names; nothing else."""
+def base_environment(names: Sequence[str], environ: Mapping[str, str], run_dir: Path) -> dict[str, str]:
+    """PATH, a home and a temporary folder of the run's own, and the variables of those `names`; nothing else."""
     home, temporary = run_dir / "home", run_dir / "tmp"
     home.mkdir(mode=0o700, exist_ok=True)
     temporary.mkdir(mode=0o700, exist_ok=True)
-    named = {name: environ[name] for name in task.env if name in environ}
+    named = {name: environ[name] for name in names if name in environ}
     return {
         "PATH": environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
         "LANG": "C.UTF-8",

@@ -30,6 +30,7 @@ GROUPS: Mapping[str, Mapping[str, Command]] = {
         "handoff": Command("bot.cli.handoff", "starts a command that outlives whatever started it", quick=True),
         "runs": Command("bot.cli.runs", "the runs there are, the newest first", quick=True),
         "status": Command("bot.cli.status", "the state of a run; without one, of the fleet", quick=True),
+        "verify": Command("bot.cli.verify", "checks a report again: signature, commit, figures, logs"),
         "report": Command("bot.cli.report", "a run's report: for people, for programs, as a page"),
         "key": Command("bot.cli.key", "the public key that reports are signed with"),
         "show": Command("bot.cli.show", "what a run did: report, changes", quick=True),

@@ -78,6 +78,7 @@ def report(**about: object) -> Report:
         ),
         "not_run": (NotRun("make e2e", "an earlier check did not hold"),),
         "limits": Limits(seconds=300, turns=3, origin="medium", round=1, rounds=3),
+        "env": (),
         "use": Use(cpu_seconds=3.5, max_rss_kib=40_960),
         "load": Load(at_start=0.5, at_end=1.25, cpus=2),
         "host": "tower",

@@ -1,0 +1,196 @@
+"""Checks a report again: each of its claims gets a verdict of our own, from git and from the logs, not from the bot.
+
+What can't be seen is said to be so; it is never taken for right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bot.logs import digest_of
+from bot.publishing import RUN_BRANCHES
+from bot.rendering import render
+from bot.reports import Report
+from bot.signing import Envelope, PublicKey
+from bot.statement import Statement, without_carried
+from bot.verification import shown_path
+from gitops import evidence
+from gitops.git import GitError
+from gitops.mirror import Mirror
+from gitops.names import is_ref, is_sha
+
+Verdict = Literal["holds", "differs", "could not check"]
+
+
+_MARKER = re.compile(r"<!-- leadsman [^<>]{0,200} -->")
+
+NO_REPOSITORY = "no repository: call it inside a clone, or name one with --repo"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A claim of the report, and how it stands. `detail` says what was seen."""
+
+    claim: str
+    verdict: Verdict
+    detail: str
+
+
+def exit_code(findings: Sequence[Finding]) -> int:
+    """0 only if all of them hold, 1 where one differs, 3 where one could not be checked, or there is none."""
+    verdicts = {finding.verdict for finding in findings}
+    if "differs" in verdicts:
+        return 1
+    return 0 if verdicts == {"holds"} else 3
+
+
+def holds(claim: str, detail: str) -> Finding:
+    return Finding(claim, "holds", detail)
+
+
+def differs(claim: str, detail: str) -> Finding:
+    return Finding(claim, "differs", detail)
+
+
+def unknown(claim: str, detail: str) -> Finding:
+    return Finding(claim, "could not check", detail)
+
+
+def of_signature(found: Envelope, key: PublicKey | None) -> Finding:
+    """Whose it is, and that not a byte was changed since."""
+    if key is None:
+        return unknown("signature", "no public key was given: --key takes the one that `leadsman key` printed")
+    if found.signed_by(key):
+        return holds("signature", f"by the key {key.id[:16]}…")
+    signers = [one.key_id for one in found.signatures if one.key_id]
+    if key.id in signers:
+        return differs("signature", "the report was changed after it was signed")
+    whose = f"by another key ({signers[0][:16]}…)" if signers else "by nobody who says who they are"
+    return differs("signature", f"it is signed {whose}, not by {key.id[:16]}…")
+
+
+def of_comment(text: str, report: Report) -> Finding:
+    """That the comment reads as its report does: the part between the markers, letter for letter."""
+    plain = without_carried(text.replace("\r\n", "\n"))
+    lines = [line for line in plain.split("\n") if not _MARKER.fullmatch(line)]
+    parts = [part.strip() for part in "\n".join(lines).split("\n\n---\n\n")]
+    should = render(report).strip()
+    if any(part == should or (part.startswith("**Outdated**") and part.endswith(should)) for part in parts):
+        return holds("comment", "it reads as the report does")
+    return differs("comment", "it does not read as the report does: somebody edited it")
+
+
+def of_commit(statement: Statement, mirror: Mirror | None, *, asked: str | None = None) -> Iterator[Finding]:
+    """What the report says of commits, against a repository that is not the bot's. `asked`: the commit in question."""
+    report = statement.report
+    if report.ref is None or report.tip is None:
+        yield from _nothing_published(report, mirror)
+        return
+    if not (is_sha(report.tip) and is_sha(report.changes_since) and is_sha(report.base) and is_ref(report.ref)):
+        yield differs("commit", "what it names are no commits and refs")
+        return
+    named = {subject.digest for subject in statement.subjects if subject.kind == "gitCommit"}
+    if named != {report.tip} or asked not in (None, report.tip):
+        yield differs("commit", f"it is about {', '.join(sorted(named))}, not {asked or report.tip}")
+        return
+    if mirror is None:
+        for claim in ("published ref", "figures"):
+            yield unknown(claim, NO_REPOSITORY)
+        return
+    yield _published(report, mirror)
+    yield from _figures(report, mirror)
+
+
+def of_logs(statement: Statement, folder: Path | None) -> Iterator[Finding]:
+    """The logs that lie in `folder` as they lie in the run's directory."""
+    for log in statement.logs:
+        claim = f"log {log.name}"
+        path = None if folder is None else folder / log.name
+        if path is None or not path.resolve().is_relative_to(folder.resolve() if folder else path):
+            yield unknown(claim, "the logs are on the host that ran it; --logs names a folder with a copy")
+            continue
+        found = digest_of(path)
+        if found is None:
+            yield unknown(claim, f"{path} is not there")
+        elif found[1] == log.digest:
+            yield holds(claim, f"{found[0]} bytes, SHA-256 {log.digest[:16]}…")
+        else:
+            yield differs(claim, f"its SHA-256 is {found[1][:16]}…, and was {log.digest[:16]}…")
+
+
+def _nothing_published(report: Report, mirror: Mirror | None) -> Iterator[Finding]:
+    claim = "nothing was published"
+    ref = f"refs/heads/{RUN_BRANCHES}{report.run}"
+    if mirror is None or not is_ref(ref):
+        yield unknown(claim, NO_REPOSITORY)
+        return
+    try:
+        seen = mirror.remote_ref(ref)
+    except GitError as problem:
+        yield unknown(claim, problem.brief)
+        return
+    yield holds(claim, f"there is no {ref}") if seen is None else differs(claim, f"{ref} holds {seen}")
+
+
+def _published(report: Report, mirror: Mirror) -> Finding:
+    """The ref holds the tip, or has gone on from it."""
+    claim, ref, tip = "published ref", str(report.ref), str(report.tip)
+    try:
+        seen = mirror.remote_ref(ref)
+        if seen == tip:
+            return holds(claim, f"{ref} holds {tip}")
+        if seen is None:
+            return _removed(claim, ref, tip, mirror)
+        mirror.fetch_commit(seen, ref=ref)
+        mirror.fetch_commit(tip)
+    except GitError as problem:
+        return unknown(claim, problem.brief)
+    if mirror.is_ancestor(tip, seen):
+        return holds(claim, f"{ref} holds {tip} and what came after it, up to {seen}")
+    return differs(claim, f"{ref} holds {seen}, which has not {tip} in it: it was pushed over")
+
+
+def _removed(claim: str, ref: str, tip: str, mirror: Mirror) -> Finding:
+    """A branch that is gone was merged, or is missed."""
+    mirror.refresh()
+    merged = [name for name, head in _heads(mirror) if mirror.is_ancestor(tip, head)]
+    if merged:
+        return holds(claim, f"{ref} was removed; {merged[0]} has {tip} in it")
+    return differs(claim, f"there is no {ref} any more, and no branch has {tip} in it")
+
+
+def _heads(mirror: Mirror) -> list[tuple[str, str]]:
+    lines = mirror.git.run("for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", "refs/remotes/origin/").text
+    return [(name, sha) for name, _, sha in (line.rpartition(" ") for line in lines.splitlines())]
+
+
+def _figures(report: Report, mirror: Mirror) -> Iterator[Finding]:
+    tip, since = str(report.tip), str(report.changes_since)
+    try:
+        here = [mirror.fetch_commit(sha) for sha in (tip, since, report.base)]
+    except GitError as problem:
+        yield unknown("figures", problem.brief)
+        return
+    if not all(here):
+        yield unknown("figures", f"the repository has not both {since} and {tip}")
+        return
+    figures = evidence.figures(mirror, since, tip)
+    now = {(shown_path(file.path), file.added, file.deleted) for file in figures.files}
+    then = {(change.path, change.added, change.deleted) for change in report.changes}
+    said = f"{len(now)} files, +{figures.additions} -{figures.deletions}"
+    yield holds("figures", said) if now == then else differs("figures", f"{_difference(now, then)}; it is {said}")
+    commits = int(mirror.git.run("rev-list", "--count", tip, "--not", since).text)
+    right = commits == report.commits
+    yield (holds if right else differs)("commits", f"{commits}" if right else f"{commits}, not {report.commits}")
+    descends = mirror.is_ancestor(report.base, tip)
+    told = "it descends from the base" if descends else "it does not descend from the base"
+    yield (holds if descends == report.descends else differs)("history", told)
+
+
+def _difference(now: set[tuple[str, int | None, int | None]], then: set[tuple[str, int | None, int | None]]) -> str:
+    path, *_ = min(now ^ then, key=lambda change: change[0])
+    return f"{path} is not as it says"
