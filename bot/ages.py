@@ -154,6 +154,14 @@ class Ended:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What was left of the report beside the comment: where, or why it was not."""
+
+    note: str
+    status: str
+
+
 @dataclass(frozen=True, slots=True)
 class Closed:
     """Nothing of the run is left to do: slot, worktree and claim were given back."""
@@ -169,10 +177,13 @@ AGES: dict[str, Any] = {
     "sealed": Sealed,
     "checked": Checked,
     "ended": Ended,
+    "left": Left,
     "closed": Closed,
 }
 
-Step = Literal["claim", "prepare", "start", "follow", "seal", "check", "publish", "give_back", "report", "close"]
+Step = Literal[
+    "claim", "prepare", "start", "follow", "seal", "check", "publish", "give_back", "report", "leave", "close"
+]
 
 
 class Ages:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bot import handoff, liveness
-from bot.ages import Ages, Checked, Closed, Ended, Sealed, Step
+from bot.ages import Ages, Checked, Closed, Ended, Left, Sealed, Step
 from bot.claims import Claims
 from bot.dispatch import Hint, Hints
 from bot.errors import Unavailable
@@ -63,6 +63,10 @@ END_TRIES = 40
 """How often its end is tried: the work is done and worth waiting for (about three hours)."""
 
 
+LEAVE_TRIES = 5
+"""How often a note on the commit and a status are tried (about a minute)."""
+
+
 class Observer(Protocol):
     """Told of every step, before and after: the timeline, and whoever wants to look."""
 
@@ -98,7 +102,9 @@ def next_step(has: Callable[[str], bool], *, started: bool, lease: bool) -> Step
 def _after_the_end(has: Callable[[str], bool], *, lease: bool) -> Step:
     if lease:
         return "give_back"
-    return "close" if has("report") else "report"
+    if not has("report"):
+        return "report"
+    return "close" if has("left") else "leave"
 
 
 class Road:
@@ -120,6 +126,7 @@ class Road:
         hints: Hints,
         watch: Callable[[str, Path], None],
         write_report: Callable[[Ages], None],
+        leave: Callable[[Ages], Left],
         observe: Observer,
         clock: Callable[[], float],
     ) -> None:
@@ -136,6 +143,7 @@ class Road:
         self._hints = hints
         self._watch = watch
         self._write_report = write_report
+        self._leave_report = leave
         self._observe = observe
         self._clock = clock
         self._steps: Mapping[Step, Callable[[Ages], Wait | None]] = {
@@ -147,6 +155,7 @@ class Road:
             "publish": self._publish,
             "give_back": self._give_back,
             "report": self._report,
+            "leave": self._leave,
             "close": self._close,
         }
 
@@ -411,6 +420,20 @@ class Road:
             ages.silence()  # swept meanwhile: the report is kept here, and nothing is said of it
         self._write_report(ages)
         return None  # said once nothing stands against the next run; where that takes long, the sweep says it before
+
+    def _leave(self, ages: Ages) -> Wait | None:
+        """The comment says it all; what is left beside it is worth a few tries, and not the claim for hours."""
+        if ages.silenced:
+            ages.write("left", Left(note="swept", status="swept"))
+            return None
+        try:
+            ages.write("left", self._leave_report(ages))
+        except Unavailable as problem:
+            with self._store.read() as connection:
+                if runs.tries(connection, ages.path.name) < LEAVE_TRIES:
+                    raise
+            ages.write("left", Left(note=f"given up: {problem}", status="given up"))
+        return None
 
     def _close(self, ages: Ages) -> Wait | None:
         claim = ages.claim

@@ -24,6 +24,7 @@ from bot.fleetstate import FleetState, counts
 from bot.forges import FORGES, Around, Forge
 from bot.hostload import LoadWindow, host_load
 from bot.journal import Journal
+from bot.leaving import Leaving
 from bot.masking import Masking
 from bot.missed import Missed
 from bot.model import Event, Ignored, LookAgain, PullRef, Repo, RunId
@@ -280,6 +281,7 @@ class Bot:
             hints=self.dispatcher,
             watch=self.watcher.watch,
             write_report=reporter.write,
+            leave=Leaving(repositories, identity, self.journal).leave,
             observe=observe,
             clock=self.clock,
         )

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from bot.invisible import name_of
 from bot.markdown import block, code, inline
-from bot.model import Held
+from bot.model import Failed, Held, Published, Unchanged
+from bot.reports import Report
 
 LOG_BYTES = 20_000
 """What an answer shows of a log, in bytes of UTF-8: three such answers fit into one comment."""
@@ -27,6 +28,7 @@ _PHASES = {
     "publish": "is being tidied up",
     "give_back": "is being reported",
     "report": "is being tidied up",
+    "leave": "is being tidied up",
     "closed": "has ended",
 }
 """The last step of the road that is done -> what goes on since."""
@@ -371,6 +373,20 @@ def unreachable(what: str) -> str:
 
 def left_out(count: int) -> str:
     return f"*{count:,} bytes were left out here; `/logs` and the run's directory have the rest.*"
+
+
+def status_line(report: Report) -> str:
+    """Plain text, for where a commit's status is shown: the outcome, and the checks that hold."""
+    held = f"{report.holding} of {len(report.verdicts)} checks hold" if report.verdicts else "not checked"
+    match report.outcome:
+        case Published(_, ref):
+            return f"published on {ref.removeprefix('refs/heads/')}, {held}"
+        case Unchanged():
+            return "left no change"
+        case Failed(stage):
+            return f"failed ({stage}), nothing was published"
+        case outcome:
+            return f"{outcome.kind}, nothing was published"
 
 
 def rows_left_out(count: int, run_id: str) -> str:

@@ -19,6 +19,7 @@ DOING: Mapping[str, str] = {
     "publish": "publishing",
     "give_back": "tidying up",
     "report": "reporting",
+    "leave": "noting",
     "close": "closing",
 }
 """A step of the road -> the word for what goes on meanwhile."""
@@ -32,7 +33,8 @@ _THEN: Mapping[str, str] = {
     "check": "publish",
     "publish": "give_back",
     "give_back": "report",
-    "report": "close",
+    "report": "leave",
+    "leave": "close",
 }
 
 

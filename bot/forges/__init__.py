@@ -93,6 +93,17 @@ class Comment:
     updated_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitStatus:
+    """What a forge shows beside a commit. Neutral is neither a success nor a failure."""
+
+    name: str
+    grade: Literal["green", "red", "neutral"]
+    text: str
+    url: str
+    run: str
+
+
 @dataclass(frozen=True, slots=True)
 class GitAccess:
     """How git reaches a repository. `token` is None where none is needed (a folder)."""
@@ -139,6 +150,12 @@ class Forge(Protocol):
     def edit(self, on: PullRef | IssueRef, comment_id: str, body: str) -> None: ...
     def react(self, on: PullRef | IssueRef, comment_id: str, reaction: Reaction) -> None: ...
     def git(self, repo: Repo) -> GitAccess: ...
+    def set_status(self, repo: Repo, sha: Sha, status: CommitStatus) -> None:
+        """Shows it beside the commit, where the forge has such a thing; a later one of the same name replaces it."""
+
+    def protected(self, repo: Repo, branch: str) -> bool:
+        """Whether the forge lets only some push there, or nobody. A branch that is not there yet is not."""
+
     def comment_url(self, on: PullRef | IssueRef, comment_id: str) -> str: ...
     def commit_url(self, repo: Repo, sha: Sha) -> str: ...
     def branch_url(self, repo: Repo, branch: str) -> str: ...

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bot.errors import Forbidden, Gone, Unavailable, UserError
-from bot.forges import Forge
+from bot.forges import CommitStatus, Forge
 from bot.forges.github import Settings, connect
 from bot.forges.github.client import Github
 from bot.model import Actor, IssueRef, Permission, PullRef, Repo, Sha
@@ -671,3 +671,39 @@ def test_the_token_stands_in_no_url_and_in_no_error(forge: Github, pull: Pull, w
     assert all(token not in text for text in texts)
     assert world.requests
     assert all(token not in request.url and token.encode() not in request.body for request in world.requests)
+
+
+# what it shows beside commits
+
+
+GRADES = [("green", "success", "success"), ("red", "failure", "failure"), ("neutral", "pending", "neutral")]
+
+
+def status_of(grade: Any, text: str = "1 of 1 checks hold") -> CommitStatus:
+    return CommitStatus(name="leadsman/fix", grade=grade, text=text, url="https://bot.example/runs/1", run="r-1")
+
+
+@pytest.mark.parametrize(("grade", "state", "_conclusion"), GRADES)
+def test_an_account_sets_a_commit_status(
+    forge: Github, shop: Repository, pull: Pull, grade: str, state: str, _conclusion: str
+) -> None:
+    forge.set_status(SHOP, Sha(pull.head_sha), status_of(grade))
+    (shown,) = shop.statuses
+    assert (pull.head_sha, state, "leadsman/fix") == (shown.sha, shown.state, shown.context)
+    assert ("1 of 1 checks hold", "https://bot.example/runs/1") == (shown.description, shown.target_url)
+
+
+def test_a_long_text_of_a_status_is_cut(forge: Github, shop: Repository, pull: Pull) -> None:
+    forge.set_status(SHOP, Sha(pull.head_sha), status_of("green", "x" * 500))
+    assert "x" * 139 + "…" == shop.statuses[0].description
+
+
+def test_a_status_on_a_commit_that_is_not_there_is_gone(forge: Github) -> None:
+    with pytest.raises((Gone, Unavailable)):
+        forge.set_status(SHOP, Sha("1" * 40), status_of("green"))
+
+
+def test_a_branch_is_protected_where_the_forge_says_so(forge: Github, shop: Repository, pull: Pull) -> None:
+    shop.protected.add("main")
+    found = {name: forge.protected(SHOP, name) for name in ("main", pull.head_ref, "not-there", "a/b", "-x")}
+    assert {"main": True, pull.head_ref: False, "not-there": False, "a/b": False, "-x": False} == found

@@ -10,7 +10,18 @@ import pytest
 from bot.ages import Step
 from tests.stories.town import FIX, Town
 
-STEPS: tuple[Step, ...] = ("claim", "prepare", "start", "follow", "check", "publish", "give_back", "report", "close")
+STEPS: tuple[Step, ...] = (
+    "claim",
+    "prepare",
+    "start",
+    "follow",
+    "check",
+    "publish",
+    "give_back",
+    "report",
+    "leave",
+    "close",
+)
 POINTS = [
     "remembered",
     "decided",

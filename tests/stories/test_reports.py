@@ -7,10 +7,13 @@ import re
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from bot import liveness
 from bot.rendering import BUDGET, render
 from bot.signing import envelope, public_key
 from bot.statement import carried_in, read
+from gitops.git import Git
 from tests.bot import console
 from tests.stories.town import FIX, Town
 
@@ -51,6 +54,57 @@ def test_a_report_is_signed_with_the_key_that_the_server_shows(town: Town) -> No
     page = leadsman(town, "report", run.name, "--format", "html")
     assert [text] == list(carried_in(page))
     assert not re.search(r"(?:src|href)=\"(?!http)", page)
+
+
+@pytest.mark.parametrize(
+    ("state", "words", "checks"),
+    [
+        ("success", "1 of 1 checks hold", '[[task.verify]]\nrun = ["true"]\n'),
+        ("failure", "failed (verify), nothing was published", '[[task.verify]]\nrun = ["false"]\n'),
+        ("pending", "not checked", ""),
+    ],
+)
+def test_the_commits_carry_the_verdict_and_what_was_not_checked_is_not_green(
+    town: Town, state: str, words: str, checks: str
+) -> None:
+    repo = town.repo()
+    town.task("mend", FIX, checks)
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run mend")
+    (run,) = town.until("the run is closed", town.closed)
+    tips = [town.refs(repo)[branch] for branch in town.run_branches(repo)]
+    assert [(sha, state, "leadsman/mend") for sha in (pull.head_sha, *tips)] == [
+        (status.sha, status.state, status.context) for status in repo.statuses
+    ]
+    assert all(words in str(status.description) for status in repo.statuses)
+    assert all(status.target_url == f"{town.address}/runs/{run.name}" for status in repo.statuses)
+
+
+def test_a_note_on_the_published_commit_holds_the_report(town: Town) -> None:
+    repo = town.repo()
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run fix")
+    (run,) = town.until("the run is closed", town.closed)
+    tip = town.refs(repo)[f"refs/heads/leadsman/run/{run.name}"]
+    shown = Git(repo.git.path).run("notes", "--ref=leadsman", "show", tip).text
+    assert (run / "report.json").read_text().strip() == shown.strip()
+
+
+def test_a_remote_that_takes_no_notes_loses_only_the_note(town: Town) -> None:
+    repo = town.repo()
+    hook = repo.git.path / "hooks" / "update"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ncase $1 in refs/notes/*) echo 'no notes here' >&2; exit 1;; esac\n")
+    hook.chmod(0o755)
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run fix")
+    (run,) = town.until("the run is closed", town.closed)
+    town.settled(pull, "**Published**")
+    assert "no notes here" in json.loads((run / "left.json").read_text())["note"]
+    town.assert_nothing_is_left(repo)
 
 
 def test_a_secret_that_a_command_prints_is_nowhere_once_it_has_ended(town: Town) -> None:

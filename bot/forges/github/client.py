@@ -15,7 +15,7 @@ from github.IssueComment import IssueComment
 from github.Repository import Repository
 
 from bot.errors import Gone, UserError
-from bot.forges import Comment, GitAccess, Issue, Pull, Reaction, RepoFacts
+from bot.forges import Comment, CommitStatus, GitAccess, Issue, Pull, Reaction, RepoFacts
 from bot.forges.github import values
 from bot.forges.github.access import Access, there
 from bot.forges.github.checkup import Checkup
@@ -31,6 +31,9 @@ MOST_FILES = 3000
 _MOST_COMPARED = 300
 """And no more of a comparison."""
 
+_STATUS_TEXT = 140
+"""Characters that a commit status' description may have."""
+
 
 class Github:
     """`bot.forges.Forge` on GitHub."""
@@ -43,6 +46,7 @@ class Github:
         self.news = News(name, settings, access)
         self.checkup = Checkup(name, settings, access)
         self._web = settings.web_url
+        self._is_app = settings.app_id is not None
         self._access = access
         self._lock = threading.Lock()
         self._me: Actor | None = None
@@ -177,9 +181,51 @@ class Github:
     def branch_url(self, repo: Repo, branch: str) -> str:
         return f"{self._web}/{repo.name}/tree/{quote(branch)}"
 
+    def protected(self, repo: Repo, branch: str) -> bool:
+        """https://docs.github.com/en/rest/branches/branches#get-a-branch"""
+        try:
+            with self._there(repo, f"the protection of {branch}") as there:
+                url = f"{there.url}/branches/{quote(branch, safe='')}"
+                _, answer = there.requester.requestJsonAndCheck("GET", url)
+                # GitHub follows a rename: then it is another branch's protection, and this one is not there.
+                return bool(answer["protected"]) and answer["name"] == branch
+        except Gone:
+            return False
+
+    def set_status(self, repo: Repo, sha: Sha, status: CommitStatus) -> None:
+        """A check run where the bot is an App: only that has a word for neither; else a commit status, where it stays
+        pending. https://docs.github.com/en/rest/checks/runs, https://docs.github.com/en/rest/commits/statuses"""
+        with self._there(repo, f"the status of {sha}", writes=True) as there:
+            if self._is_app:
+                path, body = "check-runs", _check_run(sha, status)
+            else:
+                path, body = f"statuses/{sha}", _commit_status(status)
+            there.requester.requestJsonAndCheck("POST", f"{there.url}/{path}", input=body)
+
     def close(self) -> None:
         """Ends the connections that are open."""
         self._access.close()
+
+
+_STATES = {"green": "success", "red": "failure", "neutral": "pending"}
+_CONCLUSIONS = {"green": "success", "red": "failure", "neutral": "neutral"}
+
+
+def _commit_status(status: CommitStatus) -> dict[str, object]:
+    text = status.text if len(status.text) <= _STATUS_TEXT else f"{status.text[: _STATUS_TEXT - 1]}…"
+    return {"state": _STATES[status.grade], "context": status.name, "description": text, "target_url": status.url}
+
+
+def _check_run(sha: Sha, status: CommitStatus) -> dict[str, object]:
+    return {
+        "name": status.name,
+        "head_sha": sha,
+        "external_id": status.run,
+        "details_url": status.url,
+        "status": "completed",
+        "conclusion": _CONCLUSIONS[status.grade],
+        "output": {"title": status.text, "summary": status.text},
+    }
 
 
 def _comment(there: Repository, on: PullRef | IssueRef, comment_id: str) -> IssueComment:

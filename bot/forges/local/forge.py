@@ -7,7 +7,7 @@ from datetime import datetime
 from urllib.parse import quote
 
 from bot.errors import Gone
-from bot.forges import Comment, GitAccess, Issue, Pull, Reaction, RepoFacts
+from bot.forges import Comment, CommitStatus, GitAccess, Issue, Pull, Reaction, RepoFacts
 from bot.forges.local.bares import Bares
 from bot.forges.local.settings import Settings, right
 from bot.forges.local.threads import Kind, Said, Thread, Threads
@@ -113,6 +113,13 @@ class Local:
 
     def git(self, repo: Repo) -> GitAccess:
         return GitAccess(url=str(self.bares.path(self.bare(repo))))
+
+    def set_status(self, repo: Repo, sha: Sha, status: CommitStatus) -> None:
+        """There is nowhere to show it: the comment says the same."""
+
+    def protected(self, repo: Repo, branch: str) -> bool:  # noqa: ARG002
+        """Nothing is: who may write into the folder may push."""
+        return False
 
     def thread_url(self, on: PullRef | IssueRef) -> str:
         return f"{self._url(on.repo)}/{on.number}"
