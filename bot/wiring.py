@@ -200,6 +200,7 @@ class Bot:
                 keep=lambda event: self._keep(polled.told(event)),
                 later=lambda ref, since: self._keep(polled.look_again(ref, since)),
                 journal=self.journal,
+                clock=world.clock,
             )
             for name, tracker in self.trackers.items()
         }

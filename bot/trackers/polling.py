@@ -8,10 +8,12 @@ committed: so each poll looks back a little, and whoever takes the events knows 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
+from bot import codec
 from bot.epoch import is_of_a_bot
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.journal import Journal
@@ -23,11 +25,26 @@ from bot.trackers import PAGE, Entry, Ticket, Tracker
 OVERLAP = timedelta(seconds=60)
 """How far a poll looks back behind its mark."""
 
+SETTLED = timedelta(seconds=5)
+"""So long after a second nothing more is written in it, if the tracker's clock and ours are that close."""
+
 Keep = Callable[[Event], None]
 """Takes an event, on disk when it returns; one whose `delivery` it knows is dropped. Raises `Unavailable`."""
 
 LookLater = Callable[[TicketRef, datetime], None]
 """Has a ticket that can't be read now looked at again, from that moment of its journal on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """Up to when changes were read, and from when on they count at all."""
+
+    at: datetime
+    begun: datetime
+
+    @property
+    def horizon(self) -> datetime:
+        return max(self.at - OVERLAP, self.begun)
 
 
 class Poll:
@@ -42,6 +59,7 @@ class Poll:
         keep: Keep,
         later: LookLater,
         journal: Journal,
+        clock: Callable[[], float],
     ) -> None:
         self._tracker = tracker
         self._projects = tuple(projects)
@@ -49,6 +67,7 @@ class Poll:
         self._keep = keep
         self._later = later
         self._journal = journal
+        self._clock = clock
 
     def look(self) -> None:
         """Looks at every project once. What is in its way in one of them is said, and stops no other."""
@@ -64,11 +83,12 @@ class Poll:
                 self._journal.say("unpolled", tracker=self._tracker.name, project=project, why=str(problem))
 
     def _look(self, project: str, me: Actor) -> None:
-        mark = self._mark(project)
-        if mark is None:  # the first time: what was before is history
-            self._set_mark(project, self._tracker.latest(project) or datetime.fromtimestamp(0, UTC))
+        found = self._mark(project)
+        if found is None:
+            self._begin(project)
             return
-        since, horizon, skip = mark - OVERLAP, mark - OVERLAP, 0
+        mark, horizon = found.at, found.horizon
+        since, skip = horizon, 0
         seen: set[int] = set()
         while True:
             page = self._tracker.changed(project, since, skip)
@@ -78,13 +98,21 @@ class Poll:
             seen |= {ticket.ref.number for ticket in page}
             if page and page[-1].updated_at > mark:
                 mark = page[-1].updated_at
-                self._set_mark(project, mark)
+                self._set_mark(project, _Mark(mark, found.begun))
             if len(page) < PAGE:
                 return
             # The next page begins at the last one's time: by number, a ticket that changes meanwhile and so leaves its
             # place would draw another one over the border, unseen.
             last = page[-1].updated_at
             since, skip = (last, 0) if last > since else (since, skip + PAGE)
+
+    def _begin(self, project: str) -> None:
+        """The first time: what was before is history. So is what was in the second of the last change, unless that
+        second is not over."""
+        last = self._tracker.latest(project) or datetime.fromtimestamp(0, UTC)
+        now = datetime.fromtimestamp(self._clock(), UTC)
+        begun = last if now - last < SETTLED else last + timedelta(seconds=1)
+        self._set_mark(project, _Mark(begun, begun))
 
     def _read(self, ref: TicketRef, horizon: datetime, me: Actor) -> None:
         try:
@@ -100,15 +128,15 @@ class Poll:
         ref = self._tracker.find(number)
         if ref is None:
             return
-        marks = [mark for project in self._projects if (mark := self._mark(project)) is not None]
-        if since is None and not marks:
+        horizons = [mark.horizon for project in self._projects if (mark := self._mark(project)) is not None]
+        if since is None and not horizons:
             return  # it was never polled: the first poll says from when on things count
         try:
             ticket = self._tracker.ticket(ref)
         except (Gone, Forbidden) as problem:
             self._journal.say("unread", ticket=str(ref), why=str(problem))
             return
-        self._tell(ticket, since or min(marks) - OVERLAP, self._tracker.me())
+        self._tell(ticket, since or min(horizons), self._tracker.me())
 
     def _tell(self, ticket: Ticket, horizon: datetime, me: Actor) -> None:
         if ticket.created_at >= horizon and ticket.author.id != me.id:
@@ -148,14 +176,14 @@ class Poll:
     def _key(self, project: str) -> str:
         return f"polled:{self._tracker.name}:{project}"
 
-    def _mark(self, project: str) -> datetime | None:
+    def _mark(self, project: str) -> _Mark | None:
         row = schema.settings.c
         with self._store.read() as connection:
             text = connection.execute(sa.select(row.value).where(row.key == self._key(project))).scalar()
-        return datetime.fromisoformat(text) if text else None
+        return codec.load(_Mark, text) if text else None
 
-    def _set_mark(self, project: str, at: datetime) -> None:
+    def _set_mark(self, project: str, mark: _Mark) -> None:
         with self._store.write() as connection:
             row = schema.settings
             connection.execute(row.delete().where(row.c.key == self._key(project)))
-            connection.execute(row.insert().values(key=self._key(project), value=at.isoformat()))
+            connection.execute(row.insert().values(key=self._key(project), value=codec.dump(_Mark, mark)))

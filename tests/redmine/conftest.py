@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,10 +36,12 @@ def parallel_site() -> Iterator[Site]:
 
 
 @pytest.fixture
-def site(_sqlite: Site) -> Site:
-    """A Redmine as it was seeded."""
-    _sqlite.up("reset")
-    return _sqlite
+def site(_sqlite: Site) -> Iterator[Site]:
+    """A Redmine as it was seeded; another session of tests on this machine waits."""
+    with Path("/tmp/leadsman-redmine.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _sqlite.up("reset")
+        yield _sqlite
 
 
 @pytest.fixture
