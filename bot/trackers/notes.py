@@ -129,7 +129,7 @@ def _plain(text: str) -> str:
 
 
 def _coded(text: str) -> str:
-    return re.sub(r"(?i)</(code|pre)", rf"<{_BREAK}/\1", text).replace("|", "&#124;")
+    return re.sub(r"(?i)</(code|pre)", rf"<{_BREAK}/\1", text)
 
 
 def _pre(text: str) -> str:
