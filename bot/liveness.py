@@ -22,7 +22,7 @@ from bot.processes import Process
 from bot.rundir import Broken, RunDir, is_locked, read_json, take_lock, time_text, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     Status = dict[str, Any]
@@ -235,18 +235,26 @@ def end(path: Path, *, by: str = "the server") -> Status:
     """
     if is_locked(RunDir(path).alive_lock):
         _end_supervised(path, by)
-    until = time.monotonic() + KILL_GRACE + BOUND
-    _signal(path, signal.SIGTERM, signal.SIGCONT)
+    if left := end_all(lambda: remains(path)):
+        raise UserError(_outlived(path, KILL_GRACE + BOUND, reading(path), left))
+    return reading(path)
+
+
+def end_all(look: Callable[[], list[Process]], *, bound: float = BOUND) -> list[Process]:
+    """Ends all that `look` finds, again and again: SIGTERM, 5 s, SIGKILL. What there is `bound` seconds after that;
+    nothing, as a rule."""
+    until = time.monotonic() + KILL_GRACE + bound
+    _signal(look(), signal.SIGTERM, signal.SIGCONT)
     kill_at = time.monotonic() + KILL_GRACE
-    while left := remains(path):
+    while left := look():
         now = time.monotonic()
         if now >= until:
-            raise UserError(_outlived(path, KILL_GRACE + BOUND, reading(path), left))
+            return left
         if now >= kill_at:
-            _signal(path, signal.SIGKILL)
+            _signal(left, signal.SIGKILL)
             kill_at = now + 0.2
         _wait(_open(left), kill_at - now)
-    return reading(path)
+    return []
 
 
 def _end_supervised(path: Path, by: str) -> None:
@@ -268,8 +276,8 @@ def _end_supervised(path: Path, by: str) -> None:
             _wait([handle], BOUND)
 
 
-def _signal(path: Path, *numbers: int) -> None:
-    for process in remains(path):
+def _signal(found: list[Process], *numbers: int) -> None:
+    for process in found:
         for number in numbers:
             processes.send(process, number)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Collection, Iterable
 
 
@@ -34,6 +35,12 @@ def start_of(pid: int) -> int | None:
     """When it started, in clock ticks since boot; None where there is no such process."""
     process = look(pid)
     return process.started if process else None
+
+
+def started_at(process: Process) -> float:
+    """When it started, in seconds since 1970, as the host's clock counts now."""
+    booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    return booted + process.started / os.sysconf("SC_CLK_TCK")
 
 
 def everyone() -> dict[int, Process]:

@@ -33,6 +33,7 @@ from bot.rundir import RunDir, read_json, write_text
 from bot.signing import SigningKey
 from bot.statement import read, signed
 from bot.verification import ran_of, shown_path
+from bot.worksite import KEPT
 from gitops import evidence, hooks
 
 TAIL_BYTES = 4_000
@@ -209,4 +210,6 @@ def _kept(ages: Ages, claim: Claim | None) -> tuple[str, ...]:
     patch = RunDir(ages.path).changes_patch
     if patch.exists() and patch.stat().st_size:
         kept.append(f"what was not committed: {patch.name} in the run's directory")
+    if aside := read_json(ages.path / KEPT):
+        kept.append(f"the worktree's files, since {aside['why']}: {aside['worktree']}")
     return tuple(kept)

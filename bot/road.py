@@ -405,7 +405,7 @@ class Road:
             well = ended is not None and isinstance(ended.outcome, Published | Unchanged)
             liveness.end(ages.path)
             self._verification.clean_up(run)
-            self._worksite.give_back(run, keep_patch=not well)
+            self._worksite.give_back(run, well=well)
         lease = self._lease(ages.path.name)
         if lease is not None:
             with self._store.write() as connection:

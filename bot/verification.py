@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot import codec, liveness
+from bot import codec, liveness, occupants
 from bot.ages import Checked, NotRun, Ran, Sealed, Use, Verdict
 from bot.errors import Unavailable
 from bot.launchers import start
@@ -72,6 +72,7 @@ class Verification:
         """Removes the checkouts."""
         mirror = self._repositories.mirror(run.intent.event.subject.repo)
         folder = self._checkouts / run.id
+        occupants.clear(folder, run.at.timestamp())
         with git_trouble("The checkouts can't be removed"):
             for path in sorted(folder.iterdir()) if folder.is_dir() else ():
                 worktree.drop(mirror, path)

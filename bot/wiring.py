@@ -273,6 +273,7 @@ class Bot:
                 environ=world.environ,
                 load=host_load,
                 clock=self.clock,
+                keep_failed=config.fleet.keep_failed_worktrees,
             ),
             verification=Verification(repositories, world.home / "checkouts", world.environ, masking=self.masking),
             landing=landing.Landing(repositories, claims, config.publish, identity),

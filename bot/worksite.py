@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from bot import occupants
 from bot.errors import Gone
 from bot.forges import Forge
 from bot.model import BranchRef, Claim, Failed, Intent, IssueRef, PullRef, Run, TicketRef
 from bot.passes import wrapped
 from bot.pool import pool_environment
 from bot.repositories import Repositories, git_trouble
-from bot.rundir import RunDir, write_json
+from bot.rundir import RunDir, read_json, write_json
 from bot.trackers import Tracker
 from gitops import hooks, worktree
 from gitops.git import Identity
@@ -22,6 +23,10 @@ from gitops.mirror import Mirror
 
 TICKET_CHARACTERS = 20_000
 """How much of a title or a text reaches a run."""
+
+
+KEPT = "kept.json"
+"""In a run's directory: where its worktree's files are kept, and why."""
 
 
 class Worksite:
@@ -37,9 +42,11 @@ class Worksite:
         environ: Mapping[str, str],
         load: Callable[[], tuple[float, int]],
         clock: Callable[[], float],
+        keep_failed: bool = False,
     ) -> None:
         self._repositories = repositories
         self._worktrees = worktrees
+        self._keep_failed = keep_failed
         self._identity = identity
         self._trackers = trackers
         self._environ = environ
@@ -125,15 +132,32 @@ class Worksite:
         ticket = told | {key: clean(text) for key, text in texts.items()}
         write_json(run.run_dir / "ticket.json", ticket)
 
-    def give_back(self, run: Run, *, keep_patch: bool) -> None:
+    def give_back(self, run: Run, *, well: bool) -> None:
         """Removes the worktree; commits that are nowhere else stay under `refs/leadsman/recover/<run_id>`.
 
-        `keep_patch`: what was not committed is kept as `changes.patch` in the run's directory.
+        Of a run that did not end well, what was not committed is kept as `changes.patch` in its directory and, where
+        that is configured, or the worktree is damaged, so that git can't say what it is, the worktree's files as they
+        are. Whoever still works in it is ended before. Raises `Unavailable` where somebody outlives that, or it can't
+        be told: then it is kept.
         """
         mirror = self._repositories.mirror(run.intent.event.subject.repo)
-        patch = RunDir(run.run_dir).changes_patch if keep_patch else None
+        occupants.clear(run.worktree, run.at.timestamp())
+        patch = None if well else RunDir(run.run_dir).changes_patch
+        aside = None if well else self._aside(mirror, run)
         with git_trouble("The worktree can't be given back"):
-            worktree.drop(mirror, run.worktree, recover=f"refs/leadsman/recover/{run.id}", patch=patch)
+            worktree.drop(mirror, run.worktree, recover=f"refs/leadsman/recover/{run.id}", patch=patch, aside=aside)
+
+    def _aside(self, mirror: Mirror, run: Run) -> Path | None:
+        """Where the worktree's files are kept, written down beforehand: a try that is killed is repeated."""
+        note = run.run_dir / KEPT
+        if (noted := read_json(note)) is not None:
+            return Path(str(noted["worktree"]))
+        damaged = run.worktree.exists() and worktree.damaged(mirror, run.worktree)
+        if not damaged and not self._keep_failed:
+            return None
+        aside = self._worktrees.parent / "kept" / run.id
+        write_json(note, {"worktree": str(aside), "why": "it is damaged" if damaged else "the run did not end well"})
+        return aside
 
 
 def supervised(

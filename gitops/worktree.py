@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,9 @@ from gitops.git import TREE_SECONDS, Git
 from gitops.mirror import Mirror
 from gitops.names import is_branch, is_ref, is_sha
 from gitops.registration import Damaged, Worktree
+
+BEING_MADE_SECONDS = 3600.0
+"""How long a registration that git has locked and given no folder yet may be in the making."""
 
 RECOVER = "refs/leadsman/recover"
 
@@ -70,10 +74,17 @@ def damaged(mirror: Mirror, path: Path) -> bool:
 
 
 def drop(
-    mirror: Mirror, path: Path, *, recover: str | None = None, patch: Path | None = None, safe: Sequence[str] = ()
+    mirror: Mirror,
+    path: Path,
+    *,
+    recover: str | None = None,
+    patch: Path | None = None,
+    safe: Sequence[str] = (),
+    aside: Path | None = None,
 ) -> None:
     """Give the worktree at `path` back: away at once, deleted with the mirror's trash. Can be repeated.
 
+    `aside` is where its folder is put in place of the trash, to be kept; no worktree of git's any more.
     `recover` is a full ref that takes its commits, as far as neither the remote nor `safe` (commits known to be
     published) has them. `patch` is a file that takes what was not committed, if anything; not of a damaged worktree.
     """
@@ -84,21 +95,23 @@ def drop(
         with suppress(Damaged):
             evidence.write_leftovers(tree, patch)
     with mirror.locked() as git:
-        _remove(git, tree, recover, safe)
+        _remove(git, tree, recover, safe, aside)
 
 
 def sweep(mirror: Mirror, root: Path, keep: Collection[Path]) -> list[Path]:
     """Remove the worktrees at and below `root` (absolute) that are not in `keep`, and what else lies in it; gives what
     went. `keep` names every worktree anybody holds or is about to make, of this mirror or another's.
 
-    Commits that are nowhere else are pinned under `refs/leadsman/recover/<name of the folder>`.
+    Commits that are nowhere else are pinned under `refs/leadsman/recover/<name of the folder>`. Registrations of
+    anybody's whose folder is gone are removed, too.
     """
     gone = []
     with mirror.locked() as git:
         for tree in _registered(mirror, root):
             if tree.path not in keep:
-                _remove(git, tree, f"{RECOVER}/{tree.path.name}", ())
+                _remove(git, tree, f"{RECOVER}/{tree.path.name}")
                 gone.append(tree.path)
+        _prune(mirror, keep)
         for path in sorted(root.iterdir()) if root.is_dir() else ():
             if not any(path == kept or path in kept.parents for kept in keep):
                 trash.discard(path, mirror.trash)
@@ -117,6 +130,19 @@ def _registered(mirror: Mirror, root: Path) -> list[Worktree]:
             if tree.registration == registration and root in path.parents and ".." not in path.parts:
                 trees.append(tree)
     return trees
+
+
+def _prune(mirror: Mirror, keep: Collection[Path]) -> None:
+    """Remove registrations whose folder is gone: a run can make worktrees of its own in the mirror. Those that are
+    there stay: whoever made them may still be at work. One that is being made is locked, and has no folder yet."""
+    registrations = mirror.path / "worktrees"
+    for registration in sorted(registrations.iterdir()) if registrations.is_dir() else ():
+        with suppress(OSError):
+            folder = Path(os.fsdecode((registration / "gitdir").read_bytes().rstrip(b"\n"))).parent
+            lock = registration / "locked"
+            being_made = lock.exists() and time.time() - lock.stat().st_mtime < BEING_MADE_SECONDS
+            if folder not in keep and not being_made and not os.path.lexists(folder):
+                trash.discard(registration, mirror.trash)
 
 
 def _agree(tree: Worktree, branch: str, sha: str) -> None:
@@ -175,13 +201,16 @@ def _fill(tree: Worktree, sha: str, branch: str) -> Worktree:
     return tree
 
 
-def _remove(git: Git, tree: Worktree, recover: str | None, safe: Sequence[str]) -> None:
+def _remove(git: Git, tree: Worktree, recover: str | None, safe: Sequence[str] = (), aside: Path | None = None) -> None:
     """Under the lock. The registration goes last: it knows the branch, for a try after this one is killed."""
     tree.settle()
     ref = f"refs/heads/{tree.branch}" if tree.branch and is_branch(tree.branch) else None
     if recover is not None:
         _pin(git, tree.head, recover, safe=safe)
         _pin(git, ref and _tip(git, ref), recover, safe=safe)
+    if aside is not None and tree.path.exists():
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        tree.path.rename(aside)
     trash.discard(tree.path, tree.mirror.trash)
     if ref is not None:
         git.run("update-ref", "--no-deref", "-d", ref)

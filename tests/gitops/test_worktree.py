@@ -361,3 +361,37 @@ def test_a_commit_that_is_not_here_is_no_worktree(mirror: Mirror, place: Path) -
     with pytest.raises(GitError):
         worktree.add(mirror, place / "run", branch="leadsman/run", sha="1" * 40)
     assert listed(mirror) == []
+
+
+def test_a_folder_that_is_put_aside_keeps_its_files_and_is_no_worktree_any_more(
+    mirror: Mirror, main: str, place: Path, tmp_path: Path
+) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    head = commit_in(tree, "new.py")
+    (tree.path / ".git").unlink()
+    (tree.path / "loose.txt").write_text("only here")
+    for _ in range(2):  # killed after it and repeated
+        worktree.drop(mirror, tree.path, recover=RECOVER, aside=tmp_path / "kept" / "run")
+    assert (tmp_path / "kept" / "run" / "loose.txt").read_text() == "only here"
+    assert not tree.path.exists()
+    assert not tree.registration.exists()
+    assert refs_of(mirror)[RECOVER] == head
+
+
+def test_a_sweep_prunes_registrations_of_strangers_whose_folder_is_gone(
+    mirror: Mirror, main: str, place: Path, tmp_path: Path
+) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    own = Folder(tree.path)
+    for name in ("there", "gone", "making"):
+        own.git("worktree", "add", "-q", "--detach", tmp_path / name, main)
+    for name in ("gone", "making"):
+        trash.discard(tmp_path / name, mirror.trash)
+    registrations = mirror.path / "worktrees"
+    (registrations / "making" / "locked").write_text("initializing")
+    worktree.sweep(mirror, place, [tree.path])
+    assert {"there", "making", tree.registration.name} == {path.name for path in registrations.iterdir()}
+    os.utime(registrations / "making" / "locked", (0, 0))
+    worktree.sweep(mirror, place, [tree.path])
+    assert {"there", tree.registration.name} == {path.name for path in registrations.iterdir()}
+    assert not worktree.damaged(mirror, tree.path)
