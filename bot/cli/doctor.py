@@ -4,41 +4,36 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
 
 import click
 
-from bot import home
+from bot import checkup, home
 from bot.cli import table
 from bot.cli.clicked import Setting, json_option
 from bot.config import Config
 from bot.errors import Forbidden, Gone, Unavailable, UserError
+from bot.finding import Finding
 from bot.forges import Forge
 from bot.landing import protecting_now
+from bot.launchers import tmux
 from bot.model import Permission
 from bot.projects import Project
+from bot.publishing import RUN_BRANCHES
 from bot.store.engine import Store, open_store
-from bot.wiring import World, around, connect, tables
-from gitops.git import GitError
+from bot.wiring import World, around, connect, connect_trackers, tables, tracker_projects
 from gitops.version import git_version
+from webhooks.receiver import Table
 
 GIT_NEEDED = (2, 38)
 """`git merge-tree --write-tree` is from 2.38."""
 DISK_NEEDED = 1 << 30
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was looked at, and how it is. `what` says what to do where it is not ok."""
-
-    subject: str
-    verdict: Literal["ok", "warning", "wrong"]
-    what: str
+EXAMPLE = "20260101-000000-abcdef"
+"""A run's id, to ask about the branches of runs."""
 
 
 @click.command(
@@ -80,7 +75,7 @@ def _findings(setting: Setting) -> Iterator[Finding]:
         return
     try:
         yield Finding("store", "ok", config.store.url.split("@")[-1])
-        yield from _forges(config, World(home=folder, environ=os.environ), store)
+        yield from _outside(config, World(home=folder, environ=os.environ), store)
     finally:
         store.close()
 
@@ -93,8 +88,20 @@ def _host() -> Iterator[Finding]:
         text = ".".join(map(str, found))
         new_enough = found >= GIT_NEEDED
         yield Finding("git", "ok" if new_enough else "wrong", text if new_enough else f"{text}; install 2.38 or later")
-    tmux = shutil.which("tmux")
-    yield Finding("tmux", "ok" if tmux else "warning", tmux or "is not on PATH: `leadsman attach` needs it")
+    yield _tmux()
+
+
+def _tmux() -> Finding:
+    found = tmux.version()
+    if found is None:
+        return Finding(
+            "tmux", "warning", "is not on PATH: runs work without it, `leadsman attach` does not; install it"
+        )
+    if not tmux.present():
+        return Finding(
+            "tmux", "warning", f"{found}, but flock or tail is not on PATH: runs get no window; install them"
+        )
+    return Finding("tmux", "ok", found)
 
 
 def _disk(setting: Setting) -> Finding:
@@ -105,51 +112,69 @@ def _disk(setting: Setting) -> Finding:
     return Finding("disk", "wrong", f"only {left >> 20} MiB free at {setting.home}; runs need room for worktrees")
 
 
-def _forges(config: Config, world: World, store: Store) -> Iterator[Finding]:
+def _outside(config: Config, world: World, store: Store) -> Iterator[Finding]:
     surroundings = around(config, world, store)
     try:
         forges = connect(config, surroundings)
+        trackers = connect_trackers(config, surroundings)
         senders = tables(config, surroundings)
     except UserError as problem:
         yield Finding("forges", "wrong", problem.text)
         return
+    for name, sender in senders.items():
+        yield _door(name, sender)
     for name, forge in forges.items():
-        yield _asked(f"[forges.{name}]", lambda forge=forge: f"works as {forge.me().login}")  # type: ignore[misc]
-        if not senders[name].keys:
-            yield Finding(f"/webhooks/{name}", "wrong", "has no webhook secret: deliveries are refused (403)")
-        else:
-            yield Finding(f"/webhooks/{name}", "ok", f"{len(senders[name].keys)} live secrets")
+        yield from checkup.asked(f"[forges.{name}]", _forge(name, forge))
+    for name, tracker in trackers.items():
+        found = checkup.tracker(name, tracker, iter(tracker_projects(config, name)))
+        yield from checkup.asked(f"[trackers.{name}]", found)
     for project in config.projects:
-        yield from _project(config, project, forges[project.forge])
+        yield from checkup.asked(f"project {project.name}", _project(config, project, forges[project.forge], world))
 
 
-def _project(config: Config, project: Project, forge: Forge) -> Iterator[Finding]:
+def _door(name: str, sender: Table) -> Finding:
+    subject = f"/webhooks/{name}"
+    ways = len(sender.keys) + (sender.token is not None)
+    if not ways:
+        return Finding(subject, "warning", "has no webhook secret: what is delivered there is refused (403)")
+    return Finding(subject, "ok", f"takes deliveries; live secrets: {ways}")
+
+
+def _forge(name: str, forge: Forge) -> Iterator[Finding]:
+    begun = time.monotonic()
+    login = forge.me().login
+    yield Finding(f"[forges.{name}]", "ok", f"works as {login} ({(time.monotonic() - begun) * 1000:.0f} ms)")
+    if forge.checkup is not None:
+        yield from forge.checkup.account()
+
+
+def _project(config: Config, project: Project, forge: Forge, world: World) -> Iterator[Finding]:
     subject = f"project {project.name}"
     try:
         facts = forge.repository(project.repo)
         base = project.base or facts.default_branch
         forge.branch_sha(project.repo, base)
-        yield Finding(subject, "ok", f"{project.repository}, base {base}")
-        why = protecting_now(config.publish, config.publish.branch, facts.default_branch)
-        if why is not None:
-            yield Finding(subject, "wrong", why)
-        right = forge.permission(project.repo, forge.me())
-        if right < Permission.WRITE:
-            lost = "reports can be posted, but no branch can be pushed"
-            yield Finding(subject, "wrong", f"the bot has {right.name.lower()} permission: {lost}; give it write")
-        else:
-            yield Finding(subject, "ok", f"the bot has {right.name.lower()} permission")
     except Gone:
-        yield Finding(
-            subject, "wrong", f"{project.repository} (or its base branch) is not there, or not for this token"
-        )
-    except (Forbidden, Unavailable, GitError) as problem:
-        yield Finding(subject, "wrong", str(problem))
+        what = f"{project.repository} (or its base branch) is not there, or not for this token"
+        yield Finding(subject, "wrong", what)
+        return
+    yield Finding(subject, "ok", f"{project.repository}, base {base}")
+    yield _permission(subject, project, forge)
+    why = protecting_now(config.publish, config.publish.branch, facts.default_branch)
+    if why is not None:
+        yield Finding(subject, "wrong", f"{why} Name another with [publish] branch.")
+    if forge.checkup is not None:
+        ours = (config.publish.branch, f"{RUN_BRANCHES}{EXAMPLE}")
+        yield from checkup.asked(subject, forge.checkup.branches(project.repo, ours, facts.default_branch))
+    now = datetime.fromtimestamp(world.clock(), UTC)
+    yield from checkup.asked(subject, checkup.webhooks(project, forge, config.server.url, now))
 
 
-def _asked(subject: str, ask: Callable[[], str]) -> Finding:
-    begun = time.monotonic()
+def _permission(subject: str, project: Project, forge: Forge) -> Finding:
+    lost = "it can't push what runs publish, nor set claims; give it write"
     try:
-        return Finding(subject, "ok", f"{ask()} ({(time.monotonic() - begun) * 1000:.0f} ms)")
-    except (Gone, Forbidden, Unavailable) as problem:
-        return Finding(subject, "wrong", str(problem))
+        right = forge.permission(project.repo, forge.me())
+    except Forbidden as problem:
+        return Finding(subject, "wrong", f"the bot may not even see who may do what there ({problem}): {lost}")
+    has = f"the bot has {right.name.lower()} permission"
+    return Finding(subject, "ok", has) if right >= Permission.WRITE else Finding(subject, "wrong", f"{has}: {lost}")

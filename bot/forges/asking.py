@@ -5,7 +5,7 @@ Calls raise `bot.errors.Gone`, `Forbidden` or `Unavailable`, as a forge's own do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -46,14 +46,18 @@ class Sent:
     id: str
     guid: str
     at: datetime
-    arrived: bool
-    """It was answered with 2xx."""
+    code: int
+    """HTTP status of the answer, or what the forge puts in its place."""
     again: bool
     """It was asked for, by us or by somebody, after an earlier one."""
     what: str
     """`issue_comment.created`."""
     status: str
     """How it ended, in the forge's words."""
+
+    @property
+    def arrived(self) -> bool:
+        return 200 <= self.code < 300
 
 
 class Hooks(Protocol):
@@ -113,8 +117,8 @@ class News(Protocol):
 class Checkup(Protocol):
     """What `leadsman doctor` asks a forge about the bot itself."""
 
-    def account(self) -> Iterable[Finding]:
+    def account(self) -> Iterator[Finding]:
         """Who the bot is, what its token may, and what the clock says."""
 
-    def branches(self, repo: Repo, ours: Iterable[str], default: str) -> Iterable[Finding]:
+    def branches(self, repo: Repo, ours: Iterable[str], default: str) -> Iterator[Finding]:
         """Whether the bot can push to `ours`, and who keeps others from pushing to `default`."""

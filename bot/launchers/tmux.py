@@ -26,6 +26,17 @@ def present() -> bool:
     return all(any(os.access(f"{folder}/{tool}", os.X_OK) for folder in folders) for tool in ("tmux", "flock", "tail"))
 
 
+def version() -> str | None:
+    """What it calls itself (`tmux 3.3a`); None where it is not there."""
+    import subprocess
+
+    try:
+        done = subprocess.run(["tmux", "-V"], capture_output=True, text=True, timeout=DEADLINE, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
+
+
 def session_of(run: RunDir) -> str:
     return f"lm-{run.run_id}"
 

@@ -94,7 +94,7 @@ def _sent(one: HookDeliverySummary) -> Sent:
         id=f"{given(one.id):d}",
         guid=given(one.guid),
         at=given(one.delivered_at),
-        arrived=200 <= given(one.status_code) < 300,
+        code=given(one.status_code),
         again=given(one.redelivery),
         what=f"{one.event}.{one.action}" if one.action else f"{one.event}",
         status=f"{one.status_code} {one.status or ''}".strip(),
