@@ -44,18 +44,19 @@ EXAMPLE = "20260101-000000-abcdef"
 @click.pass_obj
 def command(setting: Setting, as_json: bool) -> int:
     """Looks for what is not in order: git, tmux, disk, home, forges, tokens and their rights, webhooks, branches."""
-    findings = list(_findings(setting))
+    found = list(findings(setting))
     if as_json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+        print(json.dumps([asdict(finding) for finding in found], indent=2))
     else:
-        table.show(("", "looked at", "found"), [(f.verdict, f.subject, f.what) for f in findings])
-    wrong = sum(1 for finding in findings if finding.verdict == "wrong")
+        table.show(("", "looked at", "found"), [(f.verdict, f.subject, f.what) for f in found])
+    wrong = sum(1 for finding in found if finding.verdict == "wrong")
     if wrong and not as_json:
-        print(f"{wrong} of {len(findings)} are wrong.", file=sys.stderr)
+        print(f"{wrong} of {len(found)} are wrong.", file=sys.stderr)
     return 1 if wrong else 0
 
 
-def _findings(setting: Setting) -> Iterator[Finding]:
+def findings(setting: Setting) -> Iterator[Finding]:
+    """Everything that was looked at, in the order in which one thing needs the other."""
     yield from _host()
     try:
         config = setting.config()
