@@ -68,6 +68,7 @@ class Poll:
         self._later = later
         self._journal = journal
         self._clock = clock
+        self._read_at: dict[TicketRef, datetime] = {}
 
     def look(self) -> None:
         """Looks at every project once. What is in its way in one of them is said, and stops no other."""
@@ -93,8 +94,8 @@ class Poll:
         while True:
             page = self._tracker.changed(project, since, skip)
             for ticket in page:
-                if ticket.ref.number not in seen:
-                    self._read(ticket.ref, horizon, me)
+                if ticket.ref.number not in seen and self._read_at.get(ticket.ref) != ticket.updated_at:
+                    self._read(ticket, horizon, me)
             seen |= {ticket.ref.number for ticket in page}
             if page and page[-1].updated_at > mark:
                 mark = page[-1].updated_at
@@ -114,9 +115,15 @@ class Poll:
         begun = last if now - last < SETTLED else last + timedelta(seconds=1)
         self._set_mark(project, _Mark(begun, begun))
 
-    def _read(self, ref: TicketRef, horizon: datetime, me: Actor) -> None:
+    def _read(self, listed: Ticket, horizon: datetime, me: Actor) -> None:
+        """Each poll looks back: what was read when the second of its last change was over is not read again."""
+        ref, begun = listed.ref, datetime.fromtimestamp(self._clock(), UTC)
         try:
-            self._tell(self._tracker.ticket(ref), horizon, me)
+            ticket = self._tracker.ticket(ref)
+            self._tell(ticket, horizon, me)
+            self._read_at = {known: at for known, at in self._read_at.items() if at >= horizon}
+            if begun - ticket.updated_at >= SETTLED:
+                self._read_at[ref] = ticket.updated_at
         except (Gone, Forbidden) as problem:
             self._journal.say("unread", ticket=str(ref), why=str(problem))
         except Unavailable as problem:

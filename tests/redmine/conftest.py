@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import fcntl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.redmine.site import UP, Site
+from tests.redmine.site import UP, Site, alone
 from tests.redmine.town import TicketTown
 from tests.stories.town import FIX
 from tests.world import World
@@ -37,9 +36,8 @@ def parallel_site() -> Iterator[Site]:
 
 @pytest.fixture
 def site(_sqlite: Site) -> Iterator[Site]:
-    """A Redmine as it was seeded; another session of tests on this machine waits."""
-    with Path("/tmp/leadsman-redmine.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    """A Redmine as it was seeded, for one test."""
+    with alone():
         _sqlite.up("reset")
         yield _sqlite
 

@@ -27,7 +27,7 @@ class Fleet:
             "hold",
             ["sh", "-c", f'until [ -e {folder}/go-"$1" ]; do sleep 0.05; done; echo x > "$1"; echo done', "hold"],
         )
-        first.config += more
+        first.config = first.config.replace("poll_seconds = 5", "poll_seconds = 120") + more
         for bot in self.bots:
             bot.config = first.config
 

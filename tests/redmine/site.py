@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import html
 import json
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,14 @@ from bot.trackers.redmine.door import Door
 
 UP = Path(__file__).with_name("up.sh")
 REPO = Repo("github", "acme/shop")
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Keeps other sessions of tests on this machine waiting: there is one instance, and each test resets it."""
+    with Path("/tmp/leadsman-redmine.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class Site:

@@ -201,8 +201,13 @@ class Redmine:
         name = self.claiming.link_field
         if name is None:
             return None
-        fields = self._issue(ref.number).get("custom_fields", ())
-        return next((int(field["id"]) for field in fields if field["name"] == name), None)
+        if "link" not in self._known:
+            fields = self._issue(ref.number).get("custom_fields", ())
+            found = [int(field["id"]) for field in fields if field["name"] == name]
+            if not found:
+                return None  # this project has it not, another one may
+            self._once("link", lambda: found[0])
+        return int(self._known["link"])
 
     # notes as a conversation
 
