@@ -201,7 +201,7 @@ PUBLISHED = Published(SHA, "refs/heads/leadsman/publish")
 
 def a_check_timed_out(folder: Path) -> None:
     took = {"exit_code": None, "signal": 15, "seconds": 9.0, "waited": None, "log_bytes": 0, "log_sha256": ""}
-    ran = Ran(what="make test", argv=("make", "test"), stop_reason="time_limit", log="log", **took)
+    ran = Ran(what="make test", argv=("make", "test"), ended="failed", stop_reason="time_limit", log="log", **took)
     verdict = Verdict(argv=("make", "test"), tries=(ran,), at_base=None, wanted_red=False)
     Ages(folder).write("checked", Checked(tip=SHA, verdicts=(verdict,), not_run=()))
 
