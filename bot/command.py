@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 """What a terminal sends: it is none of a supervisor's business."""
+
+HINTS = {
+    errno.EACCES: "`chmod +x` makes a file a program.",
+    errno.ENOEXEC: "A script's first line has to name its interpreter: `#!/bin/sh`.",
+    errno.E2BIG: "Its arguments and its environment are too long together.",
+}
 
 
 class Command:
@@ -83,13 +90,17 @@ def _give_back_signals() -> None:
 
 def _why(step: str, number: int, spec: Mapping[str, Any]) -> str:
     """A sentence for the person, from the step that failed and its errno."""
-    name = spec["argv"][0]
+    name = spec["argv"][0] or "''"
     reason = os.strerror(number)
     if step == "cwd":
         return f"The working directory {spec['cwd']} can't be entered: {reason}."
     if step == "log":
         return f"The run's worker.log can't be opened: {reason}."
-    if reason != os.strerror(2):
+    if number == errno.EACCES and os.path.isdir(os.path.join(spec["cwd"], name)):
+        return f"The command {name} can't be started: it is a folder."
+    if number in HINTS:
+        return f"The command {name} can't be started: {reason}. {HINTS[number]}"
+    if number not in (errno.ENOENT, errno.ENOTDIR):
         return f"The command {name} can't be started: {reason}."
     if "/" not in name:
         return f"The command {name} was not found on PATH ({spec['env'].get('PATH', 'which is not set')})."

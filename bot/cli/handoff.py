@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bot.cli.options import Options, printable, read, say
@@ -42,24 +42,33 @@ def main(argv: list[str]) -> int:
     if options.seconds("--timeout") == 0:
         raise UsageError("--timeout 0 would end the run before it starts. Leave it out for a run without a limit.")
     driver = chosen_driver(options.values.get("--driver"))
+    try:
+        here = os.getcwd()  # noqa: PTH109  # what a shell says is the folder, as it says it
+    except FileNotFoundError:
+        return _no_record(options, "the folder you are in does not exist any more. Go to another one.")
+    try:
+        run, record = _handed_off(options, options.behind, here, driver)
+    except OSError as problem:
+        why = f"it can't be recorded in {options.store}: {problem.strerror or problem}. Choose another --store."
+        return _no_record(options, why)
+    return told(run, record, as_json="--json" in options.flags)
+
+
+def _handed_off(options: Options, argv: Sequence[str], here: str, driver: str) -> tuple[RunDir, Mapping[str, object]]:
     from bot import handoff
 
-    try:
-        spec = handoff.specification(
-            options.store,
-            options.behind,
-            cwd=os.getcwd(),  # noqa: PTH109  # what a shell says is the folder, as it says it
-            environ=os.environ,
-            driver=driver,
-            time_limit=options.seconds("--timeout"),
-            adopts="--adopt" in options.values,
-        )
-        wait = options.seconds("--wait") or 0.0
-        adopt = Path(options.values["--adopt"]).absolute() if "--adopt" in options.values else None
-        run, record = handoff.hand_off(options.store, spec, wait=wait, adopt=adopt)
-    except OSError as problem:
-        return _no_record(options, problem)
-    return told(run, record, as_json="--json" in options.flags)
+    spec = handoff.specification(
+        options.store,
+        argv,
+        cwd=here,
+        environ=os.environ,
+        driver=driver,
+        time_limit=options.seconds("--timeout"),
+        adopts="--adopt" in options.values,
+    )
+    wait = options.seconds("--wait") or 0.0
+    adopt = Path(options.values["--adopt"]).absolute() if "--adopt" in options.values else None
+    return handoff.hand_off(options.store, spec, wait=wait, adopt=adopt)
 
 
 def chosen_driver(given: str | None) -> str:
@@ -87,8 +96,8 @@ def told(run: RunDir, record: Mapping[str, object], *, as_json: bool) -> int:
     return EXIT_FAILED
 
 
-def _no_record(options: Options, problem: OSError) -> int:
-    text = f"The run was not started, since it can't be recorded in {options.store}: {problem}. Choose another --store."
+def _no_record(options: Options, why: str) -> int:
+    text = f"The run was not started, since {why}"
     if "--json" in options.flags:
         print(json.dumps({"run_id": None, "status": "failed", "found": False, "error": text}))
     print(printable(text), file=sys.stderr)

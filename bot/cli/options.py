@@ -78,14 +78,15 @@ def read(
         else:
             plain.append(word)
     if not words[0] <= len(plain) <= words[1]:
-        raise UsageError(f"That are {len(plain)} words, and it takes another number: {call}.")
+        wrong = "A word is missing here" if len(plain) < words[0] else f'"{plain[words[1]]}" is a word too many here'
+        raise UsageError(printable(f"{wrong}. It is {call}."))
     return Options(frozenset(found), taken, tuple(plain), behind)
 
 
 def _unknown(word: str, known: Sequence[str], call: str) -> str:
     from bot.nearest import did_you_mean
 
-    return f"There is no option {word} here{did_you_mean(word, known)}. It is {call}."
+    return f"There is no option {word} here{did_you_mean(word, known) or '.'} It is {call}."
 
 
 def printable(text: object) -> str:

@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
         from bot.nearest import did_you_mean
 
         known = ", ".join((*VERBS, "round"))
-        raise UsageError(f"There is no verb {verb}{did_you_mean(verb, (*VERBS, 'round'))}. There are {known}.")
+        raise UsageError(f"There is no verb {verb}{did_you_mean(verb, (*VERBS, 'round')) or '.'} There are {known}.")
     log = os.environ.get("LEADSMAN_STATUS_LOG")
     if not log:
         raise UsageError("LEADSMAN_STATUS_LOG is not set: `leadsman say` works inside a run, which has it.")

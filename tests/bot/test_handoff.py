@@ -12,6 +12,7 @@ import pytest
 
 from bot.liveness import end, reading
 from bot.rundir import RUN_ID, RunDir, all_runs, find
+from tests.bot.console import SCRIPT
 from tests.bot.harbour import PYTHON, Fifo, Harbour, alive, await_end, command, kill, record, supervisor
 
 SETSID = ("--driver", "setsid")
@@ -150,7 +151,8 @@ def test_a_timeout_limits_the_run(harbour: Harbour) -> None:
         (["--wait", "soon", "--", "true"], "--wait 30"),
         (["--wait", "-1", "--", "true"], "--wait 30"),
         (["--timeout", "0", "--", "true"], "--timeout"),
-        (["--wiat", "1", "--", "true"], 'did you mean "--wait"'),
+        (["--wiat", "1", "--", "true"], 'did you mean "--wait"? It is'),
+        (["make", "all"], '"make" is a word too many here. It is `leadsman handoff'),
         (["--store"], "--store needs a value"),
         (["--driver", "tmux", "--", "true"], "no tmux on PATH"),
     ],
@@ -170,6 +172,36 @@ def test_a_store_that_can_not_be_written_starts_nothing_and_never_says_waiting(h
     assert ("failed", None) == (json.loads(done.out)["status"], json.loads(done.out)["run_id"])
     assert str(harbour.folder / "file") in done.err
     assert not (harbour.folder / "ran").exists()
+
+
+def test_a_folder_that_is_gone_is_named_as_the_cause(harbour: Harbour) -> None:
+    gone = harbour.folder / "gone"
+    gone.mkdir()
+    code = "import os,sys; os.rmdir(os.getcwd()); os.execv(sys.argv[1], sys.argv[1:])"
+    argv = [PYTHON, "-c", code, str(SCRIPT), "handoff", "--json", "--store", str(harbour.store), "--", "true"]
+    done = subprocess.run(argv, cwd=gone, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "folder you are in does not exist" in json.loads(done.stdout)["error"]
+    assert not harbour.store.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (".", "it is a folder"),
+        ("./plain", "`chmod +x`"),
+        ("./script", "`#!/bin/sh`"),
+        ("./other", "interpreter"),
+        ("", "The command '' "),
+    ],
+)
+def test_a_command_that_is_none_says_what_would_make_it_one(harbour: Harbour, name: str, says: str) -> None:
+    for file, text, mode in (("plain", "", 0o644), ("script", "echo x\n", 0o755), ("other", "#!/nonesuch\n", 0o755)):
+        (harbour.folder / file).write_text(text)
+        (harbour.folder / file).chmod(mode)
+    done = harbour.leadsman("handoff", *SETSID, "--", name)
+    assert done.code == 3
+    assert says in done.err
 
 
 def test_many_handoffs_at_once_are_as_many_runs(harbour: Harbour) -> None:
