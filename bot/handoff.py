@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from bot.errors import UserError
 from bot.launchers import start
-from bot.liveness import is_over, reading, remains, settled
+from bot.liveness import end, is_over, reading, remains, settled
 from bot.processes import environment_of, look
 from bot.rundir import RunDir, create, is_locked, new_run_id, read_json, take_lock, write_json
+from bot.statefiles import discard
 
 if TYPE_CHECKING:
     from typing import Any
@@ -105,7 +106,7 @@ def _prepare_again(run: RunDir) -> str:
     write_json(run.spec, {**spec, "round": round_, "starts": starts(spec) + 1})
     record = {"state": "created", "round": round_, "status": "starting", "found": False, "pid": None, "error": None}
     write_json(run.waiting, {**(read_json(run.waiting) or {}), **record})
-    run.cancel.unlink(missing_ok=True)
+    discard(run.cancel)
     return str(spec.get("driver") or "setsid")
 
 
@@ -174,8 +175,20 @@ def _started(
         record |= _adopted(run, adopt, before or {}, until)
     else:
         record |= _outcome(settled(run.path, max(wait, AT_ONCE if _died_at_once(run) else 0.0)))
-    if record != read_json(run.waiting):
-        write_json(run.waiting, record)
+    return _recorded(run, record)
+
+
+def _recorded(run: RunDir, record: Record) -> Record:
+    """Keeps the record. A run whose record can't say that it runs is ended: who reads it would start another."""
+    kept = read_json(run.waiting) or {}
+    try:
+        if record != kept:
+            write_json(run.waiting, record)
+    except OSError as problem:
+        if kept.get("status") != record["status"] == "waiting":
+            end(run.path, by="a handoff that can't be recorded")
+            why = f"The run was ended, since its record {run.waiting} can't be written: {problem.strerror}."
+            return {**record, "run_id": run.run_id, "status": "failed", "found": False, "error": why}
     return record
 
 

@@ -70,10 +70,14 @@ def reading(path: Path) -> Status:
 
 
 def _is_supervised(run: RunDir, status: Status) -> bool:
-    """Whether the lock is held, and not for a moment by another reader, who is about to write the run off."""
+    """Whether the lock is held, and not for a moment by another reader, who is about to write the run off.
+
+    A run may have taken the lock's file away; its supervisor is known by its command line, then.
+    """
     supervisor = processes.look(status.get("supervisor_pid") or 0)
-    there = supervisor is not None and not supervisor.zombie and supervisor.started == status.get("supervisor_started")
-    return there and is_locked(run.alive_lock)
+    if supervisor is None or supervisor.zombie or supervisor.started != status.get("supervisor_started"):
+        return False
+    return is_locked(run.alive_lock) or processes.supervises(supervisor.pid)
 
 
 def _write_off(run: RunDir) -> Status:
@@ -145,10 +149,18 @@ def _by_number(status: Status, everyone: dict[int, Process]) -> set[int]:
 
 
 def request_cancel(path: Path, by: str, *, reason: str = "cancelled") -> bool:
-    """Asks for the run's end: written to `cancel.json` first, then told to the supervisor. False: there is none."""
+    """Asks for the run's end: written to `cancel.json` first, then told to the supervisor. False: there is none.
+
+    On a full disk it is told only, and the run then does not know who asked. Raises OSError where nobody can be told.
+    """
     run = RunDir(path)
-    if not run.cancel.exists():
-        write_json(run.cancel, {"by": by, "reason": reason, "at": time_text()})
+    try:
+        if not run.cancel.exists():
+            write_json(run.cancel, {"by": by, "reason": reason, "at": time_text()})
+    except OSError:
+        if _terminate_supervisor(path):
+            return True
+        raise
     return _poke(run.control) or _terminate_supervisor(path)
 
 
@@ -197,15 +209,14 @@ def pidfd_of_supervisor(path: Path) -> int | None:
     """A descriptor that is readable once the run's supervisor has ended, for the caller to close; None: it is gone."""
     run = RunDir(path)
     status = read_json(run.status) or {}
-    pid, since = status.get("supervisor_pid"), status.get("supervisor_started")
+    pid = status.get("supervisor_pid")
     if not isinstance(pid, int) or status.get("boot_id") != processes.boot_id():
         return None
     try:
         handle = os.pidfd_open(pid)
     except OSError:
         return None
-    process = processes.look(pid)  # after it was opened: the descriptor and this are the same process
-    if process is None or process.zombie or process.started != since or not is_locked(run.alive_lock):
+    if not _is_supervised(run, status):  # asked after it was opened: this is the same process then
         os.close(handle)
         return None
     return handle
@@ -233,7 +244,7 @@ def end(path: Path, *, by: str = "the server") -> Status:
 
     Raises `UserError` where something outlives that: it names the run, the wait and the last reading.
     """
-    if is_locked(RunDir(path).alive_lock):
+    if _is_held(path):
         _end_supervised(path, by)
     if left := end_all(lambda: remains(path)):
         raise UserError(_outlived(path, KILL_GRACE + BOUND, reading(path), left))
@@ -257,12 +268,18 @@ def end_all(look: Callable[[], list[Process]], *, bound: float = BOUND) -> list[
     return []
 
 
+def _is_held(path: Path) -> bool:
+    """Whether it has a supervisor, or is just getting one."""
+    run = RunDir(path)
+    return is_locked(run.alive_lock) or _is_supervised(run, read_json(run.status) or {})
+
+
 def _end_supervised(path: Path, by: str) -> None:
     """Has the supervisor end its run; one that hangs is killed, and its run is ended without it."""
     run = RunDir(path)
     request_cancel(path, by)
     until = time.monotonic() + float((read_json(run.spec) or {}).get("kill_grace", KILL_GRACE)) + BOUND
-    while is_locked(run.alive_lock):
+    while _is_held(path):
         left = until - time.monotonic()
         handle = pidfd_of_supervisor(path)
         if handle is None:

@@ -8,11 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from bot.errors import UsageError
-from bot.statefiles import Broken, is_locked, read_json, sync_folder, take_lock, time_text, write_json, write_text
+from bot.statefiles import (
+    Broken,
+    discard,
+    is_locked,
+    read_json,
+    sync_folder,
+    take_lock,
+    time_text,
+    write_json,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from typing import Any, NotRequired
+    from typing import NotRequired
 
     class Spec(TypedDict):
         """`spec.json`: all that the supervisor needs to know, and all that a resumed run needs again."""
@@ -102,18 +112,27 @@ def create(store: Path, spec: Spec) -> RunDir:
         raise FileExistsError(run.path)
     fresh = RunDir(store / f".{spec['run_id']}.{os.getpid()}")
     fresh.path.mkdir(mode=0o700)
-    shared = {key: spec.get(key) for key in ("run_id", "task", "driver", "session")}
-    shared |= {"state": "created", "round": spec.get("round", 1)}
-    write_json(fresh.spec, spec)
-    write_json(fresh.status, {**shared, "rounds": spec.get("rounds"), "updated": time_text()})
-    write_json(fresh.waiting, {**shared, **_record(run, spec), "status": "starting", "found": False})
-    fresh.path.rename(run.path)  # fails where a directory that holds something is there
+    try:
+        _fill(fresh, run, spec)
+        fresh.path.rename(run.path)  # fails where a directory that holds something is there
+    except OSError:
+        for path in fresh.path.iterdir():
+            discard(path)
+        fresh.path.rmdir()
+        raise
     sync_folder(str(store))
     return run
 
 
-def _record(run: RunDir, spec: Spec) -> dict[str, Any]:
-    return {"run_dir": str(run.path), "log": str(run.worker_log), "pid": None, "command": spec["argv"]}
+def _fill(fresh: RunDir, run: RunDir, spec: Spec) -> None:
+    """Writes the first files of `run` into the directory that will be it."""
+    shared = {key: spec.get(key) for key in ("run_id", "task", "driver", "session")}
+    shared |= {"state": "created", "round": spec.get("round", 1)}
+    write_json(fresh.spec, spec)
+    write_json(fresh.status, {**shared, "rounds": spec.get("rounds"), "updated": time_text()})
+    places = {"run_dir": str(run.path), "log": str(run.worker_log)}
+    started = {"pid": None, "supervisor_pid": None, "command": spec["argv"], "status": "starting", "found": False}
+    write_json(fresh.waiting, {**shared, **places, **started})
 
 
 def all_runs(store: Path) -> list[RunDir]:

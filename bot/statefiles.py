@@ -39,6 +39,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
         write_new(temporary, text.encode("utf-8", "backslashreplace"))
+        clear_way(path)
         os.rename(temporary, path)
     except OSError:
         discard(temporary)
@@ -86,11 +87,24 @@ def write_all(descriptor: int, data: bytes) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-def discard(path: str) -> None:
-    """Removes the file where there is one."""
+def discard(path: str | os.PathLike[str]) -> None:
+    """Removes the file where there is one; a folder in its place is put aside, as a hidden one."""
     try:
-        os.unlink(path)
+        try:
+            os.unlink(path)
+        except IsADirectoryError:
+            folder, name = os.path.split(os.fspath(path))
+            os.rename(path, os.path.join(folder, f".{name}.{os.urandom(4).hex()}"))
     except OSError:
+        pass
+
+
+def clear_way(path: str | os.PathLike[str]) -> None:
+    """Discards what stands where a plain file belongs: a run may leave a pipe, a link or a folder there."""
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            discard(path)
+    except FileNotFoundError:
         pass
 
 
@@ -115,12 +129,16 @@ class LastState:
         """Makes the reserve where there is room for it."""
         discard(self._reserve)
         try:
-            write_new(self._reserve, b" " * self._size)
+            descriptor = os.open(self._reserve, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                os.posix_fallocate(descriptor, 0, self._size)
+            finally:
+                os.close(descriptor)
         except OSError:
             discard(self._reserve)
 
     def write(self, value: object) -> None:
-        """Replaces the file; raises OSError where neither the disk nor the reserve has room."""
+        """Replaces the file; raises OSError where neither the disk nor the reserve, once, has room."""
         try:
             write_json(self._path, value)
         except OSError:
@@ -133,6 +151,7 @@ class LastState:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+        clear_way(self._path)
         os.rename(self._reserve, self._path)
 
     def release(self) -> None:
@@ -141,7 +160,8 @@ class LastState:
 
 def take_lock(path: str | os.PathLike[str]) -> int | None:
     """Takes the exclusive lock and returns its descriptor: to close it is to give it back. None: somebody has it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    clear_way(path)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     for _ in range(LOCK_TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -167,10 +187,12 @@ def open_plain(path: str | os.PathLike[str]) -> int | None:
 
 
 def is_locked(path: str | os.PathLike[str]) -> bool:
-    """Whether somebody holds the exclusive lock. It asks for a shared one and gives it back at once."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
+    """Whether somebody holds the exclusive lock. It asks for a shared one and gives it back at once.
+
+    What is no plain file is no lock, and nobody holds it.
+    """
+    descriptor = open_plain(path)
+    if descriptor is None:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

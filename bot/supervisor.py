@@ -57,6 +57,7 @@ class Supervisor:
         self.words = Words()
         self.listener = Listener(self.path("status.log"))
         self.state_file = LastState(self.path("status.json"))
+        self.record_file = LastState(self.path("waiting.json"), 65536)
         self.began = time.monotonic()
         self.limits = Limits(spec, None if spec.get("passes_note") else self.began)
         self.kill_at: float | None = None
@@ -112,6 +113,9 @@ class Supervisor:
             self.control = self._make_control()
             os.close(os.open(self.path("status.log"), os.O_RDONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600))
             self.listener.skip()
+            # Made before the command can fill the disk, which it may do at once.
+            self.state_file.reserve()
+            self.record_file.reserve()
             command = Command(spec, self.path("worker.log"))
         except OSError as problem:
             return f"The command was not started, since the run can't be prepared: {problem}."
@@ -136,15 +140,15 @@ class Supervisor:
         else:
             record |= {"found": True, "status": "waiting"}
         try:
-            write_json(self.path("waiting.json"), record)
+            self.record_file.write(record)
         except OSError:
             pass  # it goes on to say `starting`; who called is told how it is, and sees to it
+        self.record_file.release()
 
     # ── while it runs ────────────────────────────────────────────────────────────────────────────────────────────
 
     def watch(self) -> None:
         """Returns once nothing of the run is alive."""
-        self.state_file.reserve()
         poll = select.poll()
         poll.register(self.wakes, select.POLLIN)
         poll.register(self.control, select.POLLIN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from bot.cli.options import read, say
 from bot.cli.status import in_full
 from bot.liveness import reading
 from bot.rundir import RunDir, find, read_json
+from bot.statefiles import open_plain
 
 USAGE = """Usage: leadsman show ID [--store DIR] [--json] [--no-diff]
 
@@ -81,7 +83,9 @@ def _unquoted(name: str) -> str:
 
 
 def _text(path: Path) -> str | None:
-    try:
-        return path.read_text("utf-8", "replace")
-    except FileNotFoundError:
+    """What a plain file holds; None for anything else that the run may have put there."""
+    descriptor = open_plain(path)
+    if descriptor is None:
         return None
+    with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
+        return file.read()

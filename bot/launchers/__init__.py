@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from bot.launchers import setsid, tmux
 from bot.rundir import RunDir, read_json, take_lock, write_json
+from bot.statefiles import clear_way
 
 LAUNCHERS: dict[str, Callable[[RunDir, int], str | None]] = {"setsid": setsid.window, "tmux": tmux.window}
 """driver -> what shows the run while it is alive: makes it, and returns its name, or None where there is none."""
@@ -36,6 +37,8 @@ def start(run_dir: Path, driver: str, *, lock: int | None = None, again: bool = 
     try:
         if not again and (read_json(run.status) or {}).get("state", "created") != "created":
             return _as_it_is(run)
+        for log in (run.worker_log, run.status_log):
+            clear_way(log)  # an earlier round may have put anything there
         session = LAUNCHERS[driver](run, lock)
         driver = driver if session else "setsid"
         spec = read_json(run.spec) or {}

@@ -213,15 +213,39 @@ def test_resume_forgets_an_old_cancel(harbour: Harbour) -> None:
     assert reading(run.path)["state"] == "running"
 
 
-@pytest.mark.parametrize("name", ["status.log", "worker.log", "control", "waiting.json", "cancel.json"])
-def test_what_a_round_puts_in_the_place_of_a_file_holds_up_no_later_one(harbour: Harbour, name: str) -> None:
-    run = harbour.start("true")
+PLACES = ["status.log", "worker.log", "control", "waiting.json", "cancel.json", "status.json", "alive.lock"]
+REPLACED = {
+    "pipe": 'mkfifo "$f"',
+    "folder": 'mkdir -p "$f/full"',
+    "link": 'ln -s "$PWD/other" "$f"',
+    "dangling": 'ln -s "$PWD/absent" "$f"',
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("kind", REPLACED)
+def test_what_a_run_puts_in_the_place_of_a_file_leads_nobody_astray(harbour: Harbour, name: str, kind: str) -> None:
+    (harbour.folder / "other").write_text("untouched")
+    script = f'[ -e absent.lock ] && exit 0; touch absent.lock; f=$LEADSMAN_RUN_DIR/$0; rm -rf "$f"; {REPLACED[kind]}'
+    run = harbour.start("sh", "-c", script, name)
+    assert harbour.ended(run)["state"] in (("done", "cancelled") if name == "cancel.json" else ("done",))
+    for verb in ("status", "show", "wait", "logs", "cancel"):
+        done = harbour.leadsman(verb, run.path.name)
+        assert "our mistake" not in done.err
+    done = harbour.leadsman("resume", run.path.name, "--wait", "20", "--json")
+    assert (0, "done") == (done.code, json.loads(done.out)["state"]), done
+    assert (harbour.folder / "other").read_text() == "untouched"
+    assert not (harbour.folder / "absent").exists()
+
+
+@pytest.mark.parametrize("name", ["report.md", "worker-report.md", "changes.patch"])
+@pytest.mark.parametrize("kind", REPLACED)
+def test_show_leaves_out_what_is_no_plain_file(harbour: Harbour, name: str, kind: str) -> None:
+    (harbour.folder / "other").write_text("secret")
+    run = harbour.start("sh", "-c", f"f=$LEADSMAN_RUN_DIR/$0; {REPLACED[kind]}", name)
     harbour.ended(run)
-    (run.path / name).unlink(missing_ok=True)
-    os.mkfifo(run.path / name)
-    done = harbour.leadsman("resume", run.path.name)
-    assert done.code == (3 if name == "worker.log" else 0), done
-    harbour.ended(run)
+    done = harbour.leadsman("show", run.path.name)
+    assert (0, False) == (done.code, "secret" in done.out), done
 
 
 @pytest.mark.parametrize("verb", ["resume", "retry"])

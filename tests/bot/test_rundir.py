@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,6 +36,17 @@ def test_an_id_that_exists_is_refused(harbour: Harbour) -> None:
         harbour.make("false", run_id=run.path.name)
     assert before == run.spec.read_text()
     assert [run.path] == list(harbour.store.iterdir())
+
+
+def test_a_run_that_can_not_be_recorded_leaves_nothing(harbour: Harbour) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # as a full disk: a file can be made, and not be filled
+    try:
+        with pytest.raises(OSError, match="too large"):
+            harbour.make("true")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(harbour.store.iterdir()) == []
 
 
 def test_what_a_run_holds_is_for_its_user_alone(harbour: Harbour) -> None:

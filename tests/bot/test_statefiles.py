@@ -13,6 +13,8 @@ import pytest
 from bot.statefiles import (
     Broken,
     LastState,
+    clear_way,
+    discard,
     is_locked,
     open_plain,
     read_json,
@@ -71,11 +73,11 @@ def test_a_reader_never_sees_half_of_a_file(tmp_path: Path) -> None:
 
 
 def test_a_write_that_fails_leaves_the_old_text_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "x").mkdir()
-    (tmp_path / "x" / "keep").touch()
-    with pytest.raises(OSError, match="directory"):
-        write_text(tmp_path / "x", "new")
-    assert ["x"] == [path.name for path in tmp_path.iterdir()]
+    long = tmp_path / ("x" * 250)  # the temporary name beside it is too long
+    long.write_text("old")
+    with pytest.raises(OSError, match="too long"):
+        write_text(long, "new")
+    assert {long: "old"} == {path: path.read_text() for path in tmp_path.iterdir()}
 
 
 def test_many_writers_at_once_leave_one_whole_file(tmp_path: Path) -> None:
@@ -143,3 +145,48 @@ def test_a_reader_of_what_a_run_may_have_put_there_is_neither_led_astray_nor_hel
     assert descriptor is not None
     assert os.read(descriptor, 9) == b"key"
     os.close(descriptor)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder", "dangling"])
+def test_what_is_no_plain_file_keeps_no_state_from_being_written_and_no_lock_from_being_taken(
+    tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "other").write_text("{}")
+    for name in ("state.json", "lock", "last.json"):
+        put(tmp_path / name, kind, tmp_path / "other")
+    assert not is_locked(tmp_path / "lock")
+    lock = take_lock(tmp_path / "lock")
+    assert lock is not None
+    assert is_locked(tmp_path / "lock")
+    os.close(lock)
+    write_json(tmp_path / "state.json", {"n": 1})
+    LastState(str(tmp_path / "last.json")).write({"n": 2})
+    assert ({"n": 1}, {"n": 2}) == (read_json(tmp_path / "state.json"), read_json(tmp_path / "last.json"))
+    assert (tmp_path / "other").read_text() == "{}"
+
+
+def put(path: Path, kind: str, other: Path) -> None:
+    """Puts something else in the place of a file."""
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            (path / "full").mkdir(parents=True)
+        case "link" | "dangling":
+            path.symlink_to(other if kind == "link" else other.with_name("absent"))
+
+
+def test_a_plain_file_is_not_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("kept")
+    clear_way(tmp_path / "log")
+    clear_way(tmp_path / "absent")
+    assert (tmp_path / "log").read_text() == "kept"
+
+
+def test_a_folder_in_the_place_of_a_file_is_put_aside_with_what_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "file").write_text("kept")
+    discard(tmp_path / "x")
+    [aside] = tmp_path.iterdir()
+    assert aside.name.startswith(".x.")
+    assert (aside / "file").read_text() == "kept"

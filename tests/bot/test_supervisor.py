@@ -360,11 +360,11 @@ ON_A_SMALL_DISK = """
 import json, sys
 from pathlib import Path
 from bot.launchers import start
-from bot.liveness import settled
-from bot.rundir import RunDir, create
-store, marker, full_first = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "full"
+from bot.liveness import end, settled
+from bot.rundir import RunDir, create, read_json
+store, marker, when = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 env = {"PATH": "/usr/bin:/bin"}
-script = f"touch {marker}; dd if=/dev/zero of=fill bs=4096 2>/dev/null; exit 3"
+script = f"cat /dev/zero > fill 2>/dev/null; touch {marker}; {'exit 3' if when == 'later' else 'exec sleep 1000'}"
 spec = {"run_id": "20260105-090000-abcdef", "task": "t", "argv": ["sh", "-c", script], "cwd": str(store), "env": env,
         "time_limit": None, "driver": "setsid"}
 run = create(store, spec)
@@ -373,9 +373,13 @@ def fill():
         try:
             while file.write(bytes(4096)): pass
         except OSError: pass
-if full_first: fill()
+if when == "full": fill()
 error = start(run.path, "setsid").error
-print(json.dumps({"error": error, "status": settled(run.path, 20 if error is None else 0.1)}))
+if when == "cancelled":
+    fill()
+    end(run.path)
+status = settled(run.path, 20 if error is None else 0.1)
+print(json.dumps({"error": error, "status": status, "record": read_json(run.waiting)["status"]}))
 (store / "fill").unlink()
 """
 
@@ -399,8 +403,19 @@ def on_a_small_disk(harbour: Harbour, when: str) -> dict[str, dict[str, object]]
 @pytest.mark.needs("namespaces")
 def test_the_end_is_recorded_on_a_disk_that_the_run_has_filled(harbour: Harbour) -> None:
     seen = on_a_small_disk(harbour, "later")
-    assert (None, True) == (seen["error"], seen["ran"])
+    assert (None, True, "waiting") == (seen["error"], seen["ran"], seen["record"])
     assert ("failed", 3) == (seen["status"]["state"], seen["status"]["exit_code"])
+
+
+@pytest.mark.needs("namespaces")
+def test_a_run_on_a_full_disk_can_be_cancelled(harbour: Harbour) -> None:
+    assert on_a_small_disk(harbour, "cancelled")["status"]["state"] == "cancelled"
+
+
+def test_room_for_the_end_is_kept_before_the_command_can_fill_the_disk(harbour: Harbour) -> None:
+    run = harbour.start("sh", "-c", 'echo "$LEADSMAN_RUN_DIR"/.*')
+    harbour.ended(run)
+    assert ".status.json.reserve" in run.worker_log.read_text()
 
 
 @pytest.mark.needs("namespaces")
