@@ -29,6 +29,8 @@ class Sealed:
     """Paths that were not taken up: repositories inside the worktree, pipes, sockets."""
     unfinished: str | None = None
     """What the command was in the middle of: "merge", "rebase", ..."""
+    head: Sha | None = None
+    """Where the worktree stood when it was sealed: it must stand there still when the tip is published."""
     incorporated: tuple[Sha, ...] = ()
     """Tips of the shared publish branch that were merged in because they came first."""
 
@@ -152,6 +154,8 @@ class Ended:
 
     outcome: Outcome
     at: datetime
+    pull: str = ""
+    """The pull request that was opened from its branch: its address, or why there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
+from bot import wording
 from bot.ages import Sealed
 from bot.claims import Claims
-from bot.model import Failed, Lost, Outcome, Published, Run, Sha, Unchanged
-from bot.publishing import PublishSettings, protecting
+from bot.errors import Forbidden, Gone
+from bot.forges import Forge
+from bot.model import Failed, Lost, Outcome, Published, PullRef, Run, Sha, Unchanged
+from bot.publishing import RUN_BRANCHES, SKIP_CI, PublishSettings, protecting
 from bot.repositories import Repositories, git_trouble
-from gitops import publish
+from bot.worksite import trailers
+from gitops import publish, worktree
 from gitops.git import Identity
 from gitops.mirror import Mirror
 
-ATTEMPTS = 12
+ATTEMPTS = 20
 """How often a run tries to come first on the shared branch before it says who was faster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Others came first: `sealed` is the same work on top of theirs; it has to be verified again."""
+    """Others came first: `sealed` is the same work on top of theirs. It has to be verified again, unless the files are
+    the very same as before."""
 
     sealed: Sealed
+    same_files: bool
 
 
 class Landing:
     """Pushes what was verified, by its SHA, with a lease on what was seen and incorporated."""
 
-    def __init__(
-        self,
-        repositories: Repositories,
-        claims: Claims,
-        settings: PublishSettings,
-        identity: Identity,
-    ) -> None:
+    def __init__(self, repositories: Repositories, claims: Claims, identity: Identity) -> None:
         self._repositories = repositories
         self._claims = claims
-        self._settings = settings
         self._identity = identity
 
     def land(self, run: Run, sealed: Sealed) -> Outcome | Moved:
@@ -50,23 +49,20 @@ class Landing:
             return Unchanged("The command left no change.")
         if intent.task.publish == "none":
             return Unchanged(f'The task {intent.task.name} publishes nothing (publish = "none").')
-        branch = self._settings.branch if intent.task.publish == "shared" else f"leadsman/run/{run.id}"
-        if (why := self._forbidden(run, branch)) is not None:
-            return Failed("publish", why)
+        repo = intent.event.subject.repo
+        shared = intent.task.publish == "shared"
+        branch = intent.publish.branch if shared else f"{RUN_BRANCHES}{run.id}"
+        if (why := forbidden(self._repositories.forge(repo), intent.publish, run, branch)) is not None:
+            return Failed("publish", f"{why} ({repo.name})")
         if not self._claims.ours(run.claim):
             return Lost("Its claim was taken away while it worked, so it published nothing.")
-        mirror = self._repositories.mirror(intent.event.subject.repo)
+        mirror = self._repositories.mirror(repo)
         with git_trouble("The commit can't be pushed"):
-            if intent.task.publish == "shared":
+            if (why := _moved(mirror, run, sealed)) is not None:
+                return Failed("publish", why)
+            if shared:
                 return self._shared(run, sealed, mirror, f"refs/heads/{branch}")
             return self._own(sealed, mirror, f"refs/heads/{branch}")
-
-    def _forbidden(self, run: Run, branch: str) -> str | None:
-        """Never the default branch, nor one that `publish.never` names: asked of the forge now, not of a memory."""
-        repo = run.intent.event.subject.repo
-        default = self._repositories.forge(repo).repository(repo).default_branch
-        why = protecting_now(self._settings, branch, default)
-        return why and f"{why} ({repo.name})"
 
     def _own(self, sealed: Sealed, mirror: Mirror, ref: str) -> Outcome:
         match publish.push_exact(mirror, sealed.tip, ref, expect=None):
@@ -78,7 +74,7 @@ class Landing:
     def _shared(self, run: Run, sealed: Sealed, mirror: Mirror, ref: str) -> Outcome | Moved:
         seen = mirror.remote_ref(ref)
         if seen is not None and seen != sealed.tip:
-            mirror.refresh([f"+{ref}:refs/leadsman/publish"])
+            mirror.fetch_commit(seen, ref=ref)
             if not mirror.is_ancestor(seen, sealed.tip):
                 return self._incorporate(run, sealed, mirror, Sha(seen))
         match publish.push_exact(mirror, sealed.tip, ref, expect=seen):
@@ -87,30 +83,72 @@ class Landing:
             case publish.Rejected(now, why) if now == seen:
                 return Failed("publish", f"The remote refused {ref}: {why}")
             case publish.Rejected(now, _):
-                mirror.refresh([f"+{ref}:refs/leadsman/publish"])
                 if now is None:
-                    return Moved(sealed)  # the branch was removed meanwhile: the next try makes it
+                    return Moved(sealed, same_files=True)  # the branch was removed meanwhile: the next try makes it
+                mirror.fetch_commit(now, ref=ref)
                 return self._incorporate(run, sealed, mirror, Sha(now))
 
     def _incorporate(self, run: Run, sealed: Sealed, mirror: Mirror, theirs: Sha) -> Outcome | Moved:
         if len(sealed.incorporated) >= ATTEMPTS:
-            return Failed("publish", f"Others came first {ATTEMPTS} times; the last was {theirs}. {_kept(run)}")
-        message = f"Merge the published work into run {run.id}"
-        match publish.incorporate(mirror, sealed.tip, theirs, self._identity, message):
+            first = f"Others came first {ATTEMPTS} times: {_list((*sealed.incorporated[-3:], theirs))}."
+            return Failed("publish", f"{first} {_kept(run)}")
+        match self._together(run, sealed, mirror, theirs):
             case publish.Conflict(paths):
                 return Failed("publish", f"It conflicts with {theirs} in {_list(paths)}. {_kept(run)}")
+            case str(tip) if tip == theirs:
+                return Unchanged(f"What it did was there already, in {theirs}.")
             case str(tip):
-                return Moved(
-                    Sealed(
-                        tip=Sha(tip),
-                        commits=sealed.commits,
-                        leftovers_committed=sealed.leftovers_committed,
-                        descends=sealed.descends,
-                        skipped=sealed.skipped,
-                        unfinished=sealed.unfinished,
-                        incorporated=(*sealed.incorporated, theirs),
-                    )
-                )
+                moved = replace(sealed, tip=Sha(tip), incorporated=(*sealed.incorporated, theirs))
+                commits = int(mirror.git.run("rev-list", "--count", tip, "--not", theirs).text)
+                same = publish.same_files(mirror, tip, sealed.tip)
+                return Moved(replace(moved, commits=commits), same_files=same)
+
+    def _together(self, run: Run, sealed: Sealed, mirror: Mirror, theirs: Sha) -> str | publish.Conflict:
+        """One commit with both: the run's own replayed on top of theirs, or merged with them where that is wished, or
+        where they hold a merge of their own, which can't be replayed."""
+        settings = run.intent.publish
+        if settings.mode == "rebase" and sealed.descends:
+            try:
+                return publish.rebase(mirror, sealed.tip, sealed.since(run.intent.head), theirs, self._identity)
+            except ValueError:
+                pass
+        ci = f" {SKIP_CI}" if settings.skip_ci else ""
+        lines = "\n".join(f"{key}: {' '.join(value.split())}" for key, value in trailers(run).items())
+        message = f"Merge the published work into run {run.id}{ci}\n\n{lines}\n"
+        return publish.incorporate(mirror, sealed.tip, theirs, self._identity, message)
+
+    def open_pull(self, run: Run, published: Published) -> str:
+        """Opens a pull request from the run's own branch where that is wished: its address, or why there is none.
+
+        Repeated it finds the one that is open. Raises `Unavailable`.
+        """
+        intent = run.intent
+        wish = intent.publish.open_pr
+        if wish is False or intent.task.publish != "run":
+            return ""
+        repo = intent.event.subject.repo
+        forge = self._repositories.forge(repo)
+        try:
+            return forge.open_pull(
+                repo,
+                head=published.ref.removeprefix("refs/heads/"),
+                base=_meant_for(run, forge),
+                title=wording.pull_title(intent),
+                body=wording.pull_body(intent),
+                draft=wish == "draft",
+            )
+        except (Gone, Forbidden) as problem:
+            return f"could not be opened: {problem}"
+
+
+def forbidden(forge: Forge, settings: PublishSettings, run: Run, branch: str) -> str | None:
+    """Why nothing may be pushed to `branch`, asked of the forge now: never the default branch, nor one that it protects
+    or that `publish.never` names."""
+    repo = run.intent.event.subject.repo
+    why = protecting_now(settings, branch, forge.repository(repo).default_branch)
+    if why is None and forge.protected(repo, branch):
+        return f"{branch} is protected on the forge; nothing is ever pushed there."
+    return why
 
 
 def protecting_now(settings: PublishSettings, branch: str, default: str) -> str | None:
@@ -121,6 +159,23 @@ def protecting_now(settings: PublishSettings, branch: str, default: str) -> str 
     return None if glob is None else f"{branch} is protected by [publish] never = {glob}."
 
 
+def _moved(mirror: Mirror, run: Run, sealed: Sealed) -> str | None:
+    """Why the commit is not what the run stands at any more: what was verified is what is published, or nothing is."""
+    now = worktree.head(mirror, run.worktree)
+    if sealed.head is None or now == sealed.head:
+        return None
+    return f"HEAD of the run's worktree moved after it was verified: from {sealed.head} to {now or 'nothing'}."
+
+
+def _meant_for(run: Run, forge: Forge) -> str:
+    """The branch that a pull request from the run's branch is for: the one that it started from, where it is here."""
+    subject = run.intent.event.subject
+    if isinstance(subject, PullRef):
+        pull = forge.pull(subject)
+        return pull.base_ref if pull.is_fork else pull.head_ref
+    return run.intent.base_ref
+
+
 def _there(seen: str | None) -> str:
     return f" (it holds {seen})" if seen else ""
 
@@ -129,6 +184,7 @@ def _kept(run: Run) -> str:
     return f"The run's own commits are kept under refs/leadsman/recover/{run.id} of the mirror."
 
 
-def _list(paths: Sequence[str]) -> str:
-    shown = ", ".join(f"{path}" for path in paths[:5])
-    return shown if len(paths) <= 5 else f"{shown} and {len(paths) - 5} more"
+def _list(items: Iterable[str]) -> str:
+    found: Sequence[str] = tuple(items)
+    shown = ", ".join(found[:5])
+    return shown if len(found) <= 5 else f"{shown} and {len(found) - 5} more"

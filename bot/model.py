@@ -7,12 +7,13 @@ Each age holds the one before. They are plain frozen dataclasses, written to a r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
 from pathlib import Path
 from typing import Literal, NewType
 
+from bot.publishing import PublishSettings
 from bot.tasks import Task
 
 Sha = NewType("Sha", str)
@@ -249,6 +250,8 @@ class Intent:
     answer: str
     """The key of the comment that answers (`bot.answers`)."""
     at: datetime
+    publish: PublishSettings = field(default_factory=PublishSettings)
+    """How its commits are published: the server's word, with what the repository may say."""
 
 
 @dataclass(frozen=True, slots=True)

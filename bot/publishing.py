@@ -16,6 +16,8 @@ from gitops.names import is_branch
 RUN_BRANCHES = "leadsman/run/"
 """A run on a pull request or a ticket publishes to a branch of its own under it: `leadsman/run/<run_id>`."""
 
+SKIP_CI = "[skip ci]"
+
 _AUTHOR = re.compile(r"(?P<name>[^<>\x00-\x1f\x7f]*[^<>\x00-\x20\x7f])\s*<(?P<email>[^<>\s\x00-\x1f\x7f]+)>")
 
 
@@ -68,7 +70,9 @@ class PublishSettings(Settings):
     )
     skip_ci: bool = Field(default=False, description='end the subject of the bot\'s commits with "[skip ci]"')
     sign_key_file: str | None = Field(default=None, min_length=1, description="ssh key that signs the bot's commits")
-    open_pr: bool = Field(default=False, description="open a pull request from a run's branch")
+    open_pr: bool | Literal["draft"] = Field(
+        default=False, description='open a pull request from a run\'s branch; "draft" = as a draft'
+    )
     remove_merged: bool = Field(
         default=False, description="remove a run's remote branch once its commits are proved to be merged"
     )
@@ -88,7 +92,9 @@ class RepositoryPublish(Settings):
     never: Texts = Field(default=(), description="globs of branches that are protected here beside the server's own")
     mode: Literal["rebase", "merge"] | None = Field(default=None, description="rebase or merge; default: the server's")
     skip_ci: bool | None = Field(default=None, description='"[skip ci]" in subjects; default: the server\'s')
-    open_pr: bool | None = Field(default=None, description="pull request from a run's branch; default: the server's")
+    open_pr: bool | Literal["draft"] | None = Field(
+        default=None, description="pull request from a run's branch; default: the server's"
+    )
     remove_merged: bool | None = Field(default=None, description="remove merged branches; default: the server's")
 
 

@@ -98,7 +98,7 @@ class Reporter:
             base_why=intent.head_why,
             tip=tip,
             ref=outcome.ref if isinstance(outcome, Published) else None,
-            pull="",
+            pull=ended.pull if ended else "",
             outcome=outcome,
             commits=sealed.commits if sealed else 0,
             leftovers_committed=sealed.leftovers_committed if sealed else False,

@@ -43,6 +43,7 @@ from bot.model import (
     TicketRef,
     Unchanged,
 )
+from bot.publishing import SKIP_CI
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json
 from bot.store import runs
@@ -359,6 +360,7 @@ class Road:
                 descends=sealed.descends,
                 skipped=tuple(sealed.skipped),
                 unfinished=sealed.unfinished,
+                head=Sha(sealed.tip),
             ),
         )
         return None
@@ -387,15 +389,18 @@ class Road:
         if sealed.tip != run.intent.head and not checked.holds:
             return self._end(ages, _not_green(checked))
         match self._landing.land(run, sealed):
-            case Moved(moved):
-                ages.forget("checked")
+            case Moved(moved, same_files):
+                if not same_files:
+                    ages.forget("checked")
                 ages.write("sealed", moved)
                 return Wait(random.uniform(0, 0.2 * len(moved.incorporated)))  # noqa: S311  # spreads writers, no secret
-            case Published() | Unchanged() | Failed() | Blocked() | Cancelled() | Lost() as outcome:
+            case Published() as published:
+                return self._end(ages, published, pull=self._landing.open_pull(run, published))
+            case Unchanged() | Failed() | Blocked() | Cancelled() | Lost() as outcome:
                 return self._end(ages, outcome)
 
-    def _end(self, ages: Ages, outcome: Outcome) -> Wait | None:
-        ages.write("ended", Ended(outcome, self._now()))
+    def _end(self, ages: Ages, outcome: Outcome, *, pull: str = "") -> Wait | None:
+        ages.write("ended", Ended(outcome, self._now(), pull))
         self._journal.say("ended", run=ages.path.name, outcome=outcome.kind)
         return None
 
@@ -405,7 +410,8 @@ class Road:
             well = ended is not None and isinstance(ended.outcome, Published | Unchanged)
             liveness.end(ages.path)
             self._verification.clean_up(run)
-            self._worksite.give_back(run, well=well)
+            published = ended.outcome.tip if ended is not None and isinstance(ended.outcome, Published) else None
+            self._worksite.give_back(run, well=well, published=published)
         lease = self._lease(ages.path.name)
         if lease is not None:
             with self._store.write() as connection:
@@ -520,4 +526,5 @@ def _why_released(ages: Ages) -> str:
 def _commit_message(run: Run) -> str:
     intent: Intent = run.intent
     lines = "\n".join(f"{key}: {' '.join(value.split())}" for key, value in trailers(run).items())
-    return f"{intent.task.name}: what the run left uncommitted\n\n{lines}\n"
+    ci = f" {SKIP_CI}" if intent.publish.skip_ci else ""
+    return f"{intent.task.name}: what the run left uncommitted{ci}\n\n{lines}\n"

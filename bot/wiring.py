@@ -162,7 +162,7 @@ class Bot:
             self.repositories,
             store,
             self.claim_book,
-            Identity(*config.publish.identity),
+            identity_of(config),
             host=socket.gethostname(),
             vertical=VERTICAL,
             clock=world.clock,
@@ -248,7 +248,7 @@ class Bot:
 
     def _make_road(self, observe: road.Observer) -> road.Road:
         config, world = self.config, self.world
-        identity = Identity(*config.publish.identity)
+        identity = identity_of(config)
         repositories = self.repositories
         claims = self.claims
         reporter = Reporter(
@@ -276,7 +276,7 @@ class Bot:
                 keep_failed=config.fleet.keep_failed_worktrees,
             ),
             verification=Verification(repositories, world.home / "checkouts", world.environ, masking=self.masking),
-            landing=landing.Landing(repositories, claims, config.publish, identity),
+            landing=landing.Landing(repositories, claims, identity),
             tickets=self.tickets,
             identity=identity,
             journal=self.journal,
@@ -475,6 +475,12 @@ class Bot:
 
 def reading_of_configuration(at: float, problem: str) -> dict[str, str]:
     return {"read_at": moment(at).isoformat(), "problem": problem}
+
+
+def identity_of(config: Config) -> Identity:
+    """In whose name the bot commits, and with which key it signs."""
+    key = config.publish.sign_key_file
+    return Identity(*config.publish.identity, signing_key=None if key is None else (config.base / key).absolute())
 
 
 def moment(seconds: float) -> datetime:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bot.invisible import name_of
 from bot.markdown import block, code, inline
-from bot.model import Failed, Held, Published, Unchanged
+from bot.model import BranchRef, Failed, Held, Intent, Published, Unchanged
 from bot.reports import Report
 
 LOG_BYTES = 20_000
@@ -373,6 +373,22 @@ def unreachable(what: str) -> str:
 
 def left_out(count: int) -> str:
     return f"*{count:,} bytes were left out here; `/logs` and the run's directory have the rest.*"
+
+
+def pull_title(intent: Intent) -> str:
+    """Plain text: the title of a pull request that the bot opens."""
+    subject = intent.event.subject
+    return f"{intent.task.name}: {subject if isinstance(subject, BranchRef) else f'#{subject.number}'}"
+
+
+def pull_body(intent: Intent) -> str:
+    """Nothing in it closes anything."""
+    subject = str(intent.event.subject)
+    return (
+        f"The commits of run {code(intent.run_id)} of {code(intent.task.name)}, which {code(intent.event.actor.login)} "
+        f"asked for on {inline(subject)}. What was checked stands in its report there, and in the note on its last "
+        "commit (`refs/notes/leadsman`)."
+    )
 
 
 def status_line(report: Report) -> str:

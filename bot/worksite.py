@@ -11,15 +11,18 @@ from typing import Literal
 from bot import occupants
 from bot.errors import Gone
 from bot.forges import Forge
-from bot.model import BranchRef, Claim, Failed, Intent, IssueRef, PullRef, Run, TicketRef
+from bot.model import BranchRef, Claim, Failed, Intent, IssueRef, PullRef, Run, Sha, TicketRef
 from bot.passes import wrapped
 from bot.pool import pool_environment
+from bot.publishing import SKIP_CI
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json, write_json
 from bot.trackers import Tracker
 from gitops import hooks, worktree
 from gitops.git import Identity
 from gitops.mirror import Mirror
+
+DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 TICKET_CHARACTERS = 20_000
 """How much of a title or a text reaches a run."""
@@ -93,10 +96,12 @@ class Worksite:
     def _write_spec(self, run: Run) -> None:
         intent = run.intent
         (run.run_dir / "hooks").mkdir(exist_ok=True)
-        hooks.write(run.run_dir / "hooks", trailers(run))
+        suffix = SKIP_CI if intent.publish.skip_ci else ""
+        hooks.write(run.run_dir / "hooks", trailers(run), suffix=suffix)
         environment = {
             **base_environment(intent.task.env, self._environ, run.run_dir),
             **hooks.run_environment(run.run_dir / "hooks", self._identity),
+            "PATH": f"{self._environ.get('PATH', DEFAULT_PATH)}:{run.run_dir / 'hooks'}",
             "LEADSMAN_RUN_ID": intent.run_id,
             "LEADSMAN_RUN_DIR": str(run.run_dir),
             "LEADSMAN_STATUS_LOG": str(RunDir(run.run_dir).status_log),
@@ -132,8 +137,9 @@ class Worksite:
         ticket = told | {key: clean(text) for key, text in texts.items()}
         write_json(run.run_dir / "ticket.json", ticket)
 
-    def give_back(self, run: Run, *, well: bool) -> None:
-        """Removes the worktree; commits that are nowhere else stay under `refs/leadsman/recover/<run_id>`.
+    def give_back(self, run: Run, *, well: bool, published: Sha | None = None) -> None:
+        """Removes the worktree; commits that are nowhere else (`published` is on the remote) stay under
+        `refs/leadsman/recover/<run_id>`.
 
         Of a run that did not end well, what was not committed is kept as `changes.patch` in its directory and, where
         that is configured, or the worktree is damaged, so that git can't say what it is, the worktree's files as they
@@ -145,7 +151,9 @@ class Worksite:
         patch = None if well else RunDir(run.run_dir).changes_patch
         aside = None if well else self._aside(mirror, run)
         with git_trouble("The worktree can't be given back"):
-            worktree.drop(mirror, run.worktree, recover=f"refs/leadsman/recover/{run.id}", patch=patch, aside=aside)
+            safe = () if published is None else (published,)
+            recover = f"refs/leadsman/recover/{run.id}"
+            worktree.drop(mirror, run.worktree, recover=recover, patch=patch, safe=safe, aside=aside)
 
     def _aside(self, mirror: Mirror, run: Run) -> Path | None:
         """Where the worktree's files are kept, written down beforehand: a try that is killed is repeated."""
@@ -195,7 +203,7 @@ def base_environment(names: Sequence[str], environ: Mapping[str, str], run_dir: 
     temporary.mkdir(mode=0o700, exist_ok=True)
     named = {name: environ[name] for name in names if name in environ}
     return {
-        "PATH": environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        "PATH": environ.get("PATH", DEFAULT_PATH),
         "LANG": "C.UTF-8",
         "HOME": str(home),
         "TMPDIR": str(temporary),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from gitops import snapshot
+from gitops import publish, snapshot
 from gitops.git import TREE_SECONDS, Git, Identity
 from gitops.mirror import Mirror
 from gitops.objects import commit_tree, empty_tree, message_of, tree_of
@@ -88,7 +88,10 @@ def seal(mirror: Mirror, path: Path, *, base: str, identity: Identity, message: 
         if found.tree != _tree_at(git, head):
             parents = (head,) if head else ()
             tip = commit_tree(git, found.tree, parents=parents, message=message, identity=identity)
-            _advance(tree, git, tip)
+        signed = publish.signed(mirror, base, tip, identity)
+        if signed != (head or base):
+            _advance(tree, git, signed)
+        tip = signed
         snapshot.keep_index(git)
         return Sealed(
             tip=tip,

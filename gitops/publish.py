@@ -12,7 +12,18 @@ from gitops.names import is_sha
 from gitops.objects import commit_tree, message_of, tree_of
 from gitops.push import Pushed, Rejected, push
 
-__all__ = ["Conflict", "Pushed", "Rejected", "already_merged", "commit_files", "incorporate", "push_exact", "rebase"]
+__all__ = [
+    "Conflict",
+    "Pushed",
+    "Rejected",
+    "already_merged",
+    "commit_files",
+    "incorporate",
+    "push_exact",
+    "rebase",
+    "same_files",
+    "signed",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +97,27 @@ def rebase(mirror: Mirror, tip: str, base: str, onto: str, identity: Identity) -
             message, author = message_of(git, commit), _author(git, commit)
             onto = commit_tree(git, tree, parents=(onto,), message=message, identity=identity, author=author)
     return onto
+
+
+def signed(mirror: Mirror, base: str, tip: str, identity: Identity) -> str:
+    """The commits of `base`..`tip` once more, signed by `identity`; `tip` itself where all of them are signed, or where
+    a merge among them can't be made again without a person."""
+    if identity.signing_key is None or not mirror.is_ancestor(base, tip):
+        return tip
+    git = mirror.git
+    line = git.run("rev-list", tip, "--not", base).text.split()
+    if all(b"\ngpgsig" in git.run("cat-file", "commit", sha).stdout.partition(b"\n\n")[0] for sha in line):
+        return tip
+    try:
+        again = rebase(mirror, tip, base, base, identity)
+    except ValueError:
+        return tip
+    return again if isinstance(again, str) and same_files(mirror, again, tip) else tip
+
+
+def same_files(mirror: Mirror, one: str, other: str) -> bool:
+    """Do two commits hold the very same files?"""
+    return tree_of(mirror.git, one) == tree_of(mirror.git, other)
 
 
 def already_merged(mirror: Mirror, tip: str, base: str, into: str) -> bool:

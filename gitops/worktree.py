@@ -68,6 +68,11 @@ def put_files(mirror: Mirror, path: Path, sha: str, files: Sequence[str]) -> Non
         )
 
 
+def head(mirror: Mirror, path: Path) -> str | None:
+    """The commit that the worktree at `path` stands at, by its registration; None where there is none."""
+    return Worktree(mirror, path).head
+
+
 def damaged(mirror: Mirror, path: Path) -> bool:
     """Is the `.git` of the worktree at `path` gone, or another than the one that was put there?"""
     return Worktree(mirror, path).damaged

@@ -157,15 +157,15 @@ class RunningDesk:
         """The server's tasks for the project come first; the repository's own may not take their names."""
         standing = self._files.of(project.repo)
         own = standing.file
-        served = "leadsman.toml"
+        served, publish = "leadsman.toml", own.publish if own is not None else self._config.publish
         known = {
-            task.name: KnownTask(task, served)
+            task.name: KnownTask(task, served, publish)
             for task in self._config.tasks
             if "*" in task.projects or project.name in task.projects
         }
         placed = [PlacedRule(rule, f"{served} [[rule]] {n}") for n, rule in enumerate(self._config.rules, 1)]
         if own is not None:
-            known |= {task.name: KnownTask(task, own.origin) for task in own.tasks if task.name not in known}
+            known |= {task.name: KnownTask(task, own.origin, publish) for task in own.tasks if task.name not in known}
             placed += [PlacedRule(rule, f"{own.origin} [[rule]] {n}") for n, rule in enumerate(own.rules, 1)]
         return TaskList(known, placed, standing.warnings, standing.wrong)
 

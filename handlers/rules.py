@@ -147,6 +147,7 @@ def _one(placed: PlacedRule, ordinal: int, scene: _Scene) -> Fired:
         limit=limit,
         answer=done.line,
         at=desk.now(),
+        publish=known.publish,
     )
     return Fired(starts=(Start(intent),), obeyed=(done,))
 

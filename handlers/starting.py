@@ -96,6 +96,7 @@ def start(ask: Ask, desk: Desk, head: Head, wish: Wish) -> Start | Say:
             limit=wish.limit,
             answer=ask.answer,
             at=ask.now,
+            publish=wish.known.publish,
         )
     )
 

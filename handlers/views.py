@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -23,6 +23,7 @@ from bot.model import (
     TicketRef,
 )
 from bot.projects import Project
+from bot.publishing import PublishSettings
 from bot.tasks import Rule, Task
 from bot.trackers import Ticket
 
@@ -48,10 +49,12 @@ class TalkView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KnownTask:
-    """A task, and where it is written: "leadsman.toml", or ".leadsman.toml at <sha> of main"."""
+    """A task, where it is written ("leadsman.toml", or ".leadsman.toml at <sha> of main"), and how what it does is
+    published in this project."""
 
     task: Task
     origin: str
+    publish: PublishSettings = field(default_factory=PublishSettings)
 
 
 @dataclass(frozen=True, slots=True)

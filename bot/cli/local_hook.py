@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bot.config import Config
 from bot.model import Sha
+from gitops.hooks import REFUSED_PUSHES
 
 HOOK = """#!/bin/sh
 # Tells Leadsman what was pushed to a branch. Its own pushes are no news to it: they come from a git whose home is
@@ -18,6 +19,14 @@ HOOK = """#!/bin/sh
 [ "$HOME" = /nonexistent ] && exit 0
 pushed=$(grep ' refs/heads/') || exit 0
 printf '%s\\n' "$pushed" | {call}
+"""
+
+
+GUARD = f"""#!/bin/sh
+# Nothing comes from inside a run: Leadsman publishes its commits after it has ended, and after they were checked.
+[ -z "${{{REFUSED_PUSHES}-}}" ] && exit 0
+echo "Nothing can be pushed from inside a run." >&2
+exit 1
 """
 
 
@@ -31,15 +40,16 @@ class Update:
 
 
 def install(repository: Path, home: Path, config: Config, name: str) -> None:
-    """Writes the repository's post-receive hook. It calls this very installation, wherever the push comes from."""
+    """Writes the repository's hooks. What tells of pushes calls this very installation, wherever they come from."""
     call = [sys.executable, "-I", "-c", "import sys; from bot.cli import main; sys.exit(main())", "--home", str(home)]
     if config.source is not None:
         call += ["--config", str(config.source.absolute())]
     folder = repository / "hooks"
     folder.mkdir(exist_ok=True)
-    hook = folder / "post-receive"
-    hook.write_text(HOOK.format(call=shlex.join([*call, "local", "received", name])))
-    hook.chmod(0o755)
+    tell = HOOK.format(call=shlex.join([*call, "local", "received", name]))
+    for hook, text in (("post-receive", tell), ("pre-receive", GUARD)):
+        (folder / hook).write_text(text)
+        (folder / hook).chmod(0o755)
 
 
 def updates(told: bytes) -> Iterator[Update]:

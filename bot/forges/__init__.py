@@ -153,6 +153,9 @@ class Forge(Protocol):
     def set_status(self, repo: Repo, sha: Sha, status: CommitStatus) -> None:
         """Shows it beside the commit, where the forge has such a thing; a later one of the same name replaces it."""
 
+    def open_pull(self, repo: Repo, *, head: str, base: str, title: str, body: str, draft: bool) -> str:
+        """Opens a pull request between two branches of the repository, or finds the one that is open: its address."""
+
     def protected(self, repo: Repo, branch: str) -> bool:
         """Whether the forge lets only some push there, or nobody. A branch that is not there yet is not."""
 

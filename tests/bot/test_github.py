@@ -698,8 +698,8 @@ def test_a_long_text_of_a_status_is_cut(forge: Github, shop: Repository, pull: P
     assert "x" * 139 + "…" == shop.statuses[0].description
 
 
-def test_a_status_on_a_commit_that_is_not_there_is_gone(forge: Github) -> None:
-    with pytest.raises((Gone, Unavailable)):
+def test_a_status_on_a_commit_that_is_not_there_is_refused(forge: Github) -> None:
+    with pytest.raises(Forbidden, match="No commit found"):
         forge.set_status(SHOP, Sha("1" * 40), status_of("green"))
 
 

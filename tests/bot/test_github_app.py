@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from bot.errors import Forbidden, Gone, Unavailable, UserError
+from bot.forges import CommitStatus
 from bot.forges.github import Settings, connect
 from bot.forges.github.client import Github
-from bot.model import Actor, IssueRef, Permission, PullRef, Repo
+from bot.model import Actor, IssueRef, Permission, PullRef, Repo, Sha
 from tests.bot.surroundings import around
 from tests.world import App, Installation, Repository, World
 
@@ -210,3 +211,19 @@ def test_no_token_and_no_key_stands_in_a_url(scene: Scene) -> None:
     secrets = [request.headers["authorization"].partition(" ")[2] for request in scene.world.requests]
     assert 2 < len(set(secrets))
     assert all(secret not in request.url for secret in secrets for request in scene.world.requests)
+
+
+@pytest.mark.parametrize(("grade", "conclusion"), [("green", "success"), ("red", "failure"), ("neutral", "neutral")])
+def test_an_app_sets_a_check_run_which_has_a_word_for_neither(scene: Scene, grade: str, conclusion: str) -> None:
+    pull = scene.shop.pull(head="topic", files={"a": "b"}, author="alice")
+    status = CommitStatus(name="leadsman/fix", grade=grade, text="held", url="https://x.example/", run="r-1")  # type: ignore[arg-type]
+    scene.forge.set_status(SHOP, Sha(pull.head_sha), status)
+    (shown,) = scene.shop.check_runs
+    assert (pull.head_sha, "leadsman/fix", "completed", conclusion, "r-1") == (
+        shown.head_sha,
+        shown.name,
+        shown.status,
+        shown.conclusion,
+        shown.external_id,
+    )
+    assert {"title": "held", "summary": "held"} == shown.output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.publishing import branch_problem, identity_of, protecting
+from bot.publishing import branch_name, branch_problem, identity_of, protecting
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,20 @@ def test_an_author_is_a_name_and_an_address(identity: tuple[str, str], author: s
 def test_anything_else_is_no_author(author: str) -> None:
     with pytest.raises(ValueError, match="must be like"):
         identity_of(author)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", "-x", "--mirror", "ext::sh -c id", "a:b", "@{-1}", "HEAD", "a..b", "a b", "x.lock", "a/.b", "/a", "a/",
+        "a//b", "refs/heads/x", "a^b", "a~1", "a?b", "a*", "[a", "a\\b", "a\nb", "a\0b", "a.", "x" * 300, "\udcff",
+    ],
+)  # fmt: skip
+def test_what_git_would_read_as_anything_else_is_no_branch(name: str) -> None:
+    with pytest.raises(ValueError, match="must be a branch"):
+        branch_name(name)
+
+
+@pytest.mark.parametrize("name", ["leadsman/publish", "ünï/ветка", "a'b\"`", "$(id)", "a;b&&c", "a|b", "@a", "%s"])
+def test_what_only_looks_odd_is_a_branch(name: str) -> None:
+    assert name == branch_name(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -108,3 +110,114 @@ def test_no_helper_of_the_host_answers_for_a_run(tree: Worktree, folder: Path, t
     assert "secret" not in inside.git(
         *asked, check=False, environment={**environment, **hooks.run_environment(folder, BOT)}
     )
+
+
+# what a push meets
+
+
+@pytest.fixture
+def pushed_from(tree: Worktree, folder: Path) -> dict[str, str]:
+    """The environment of a run with a commit to push."""
+    hooks.write(folder, TRAILERS)
+    committed(tree, folder, "-m", "Work")
+    environment = hooks.run_environment(folder, BOT)
+    return {**environment, "PATH": f"{os.environ['PATH']}:{folder}"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("push", "origin", "HEAD:main"),
+        ("push", "--force", "--no-verify", "origin", "+HEAD:refs/heads/main"),
+        ("push", "--mirror", "origin"),
+        ("push", "--all", "origin"),
+        ("push", "origin", "--delete", "main"),
+        ("-c", "core.hooksPath=/dev/null", "push", "ORIGIN", "HEAD:refs/heads/new"),
+        ("-c", "remote.origin.url=ORIGIN", "push", "origin", "HEAD:x"),
+        ("-c", "remote.origin.pushurl=ORIGIN", "push", "origin", "HEAD:x"),
+        ("-c", "url.ORIGIN.insteadOf=abbreviated", "push", "abbreviated", "HEAD:x"),
+    ],
+)
+def test_no_push_from_inside_a_run_arrives(
+    tree: Worktree, folder: Path, origin: Folder, pushed_from: dict[str, str], words: tuple[str, ...]
+) -> None:
+    before = origin.git("for-each-ref")
+    words = tuple(word.replace("ORIGIN", str(origin.path)) for word in words)
+    done = subprocess.run(
+        ["git", *words], cwd=tree.path, env={**os.environ, **pushed_from}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert before == origin.git("for-each-ref")
+    assert hooks.refused_pushes(folder) or "--delete" in words, done.stderr
+
+
+def test_what_was_tried_is_told_in_words(
+    tree: Worktree, folder: Path, origin: Folder, pushed_from: dict[str, str]
+) -> None:
+    for words in (("--no-verify", "origin", "+HEAD:refs/heads/main"), ("origin", "HEAD:new")):
+        subprocess.run(
+            ["git", "push", *words], cwd=tree.path, env={**os.environ, **pushed_from}, capture_output=True, check=False
+        )
+    assert hooks.refused_pushes(folder) == [
+        f"push of HEAD to refs/heads/main of {origin.path} by force",
+        f"push of HEAD to refs/heads/new of {origin.path}",
+    ]
+
+
+def test_a_fetch_works_as_ever(tree: Worktree, origin: Folder, pushed_from: dict[str, str]) -> None:
+    done = subprocess.run(
+        ["git", "ls-remote", str(origin.path)],
+        cwd=tree.path,
+        env={**os.environ, **pushed_from},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "refs/heads/main" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("told", "written"),
+    [
+        ([], ""),
+        ([], "to x\n"),
+        (["push of a to b of https://***@host/x"], "to https://u:pw@host/x\na:b\n"),
+        (["push of a to b of x"], "to x\na:b\na:b\n"),
+        (["push of a to b c of x y z"], "to x\x1b y\u2028z\na:b c\n"),
+    ],
+)
+def test_what_a_run_writes_into_the_list_is_told_as_text(folder: Path, told: list[str], written: str) -> None:
+    folder.mkdir()
+    (folder / "pushes").write_text(written)
+    assert told == hooks.refused_pushes(folder)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "folder", "huge"])
+def test_a_list_that_is_none_holds_nobody_up(folder: Path, tmp_path: Path, kind: str) -> None:
+    folder.mkdir()
+    place = folder / "pushes"
+    match kind:
+        case "fifo":
+            os.mkfifo(place)
+        case "link":
+            place.symlink_to("/etc/passwd")
+        case "folder":
+            place.mkdir()
+        case _:
+            place.write_text("to x\n" + "".join(f"a{n}:b\n" for n in range(100_000)))
+    assert len(hooks.refused_pushes(folder)) <= 20
+
+
+@pytest.mark.parametrize(
+    ("subject", "written"),
+    [
+        ("Work [skip ci]", "Work"),
+        ("Work [skip ci]", "Work [skip ci]"),
+        ("We're $(id) `x` \\n %s [skip ci]", "We're $(id) `x` \\n %s"),
+    ],
+)
+def test_subjects_end_as_configured(tree: Worktree, folder: Path, subject: str, written: str) -> None:
+    hooks.write(folder, TRAILERS, suffix="[skip ci]")
+    committed(tree, folder, "-m", written, "-m", "Body\nof it")
+    message = Folder(tree.path).git("log", "-1", "--format=%B")
+    assert message.startswith(f"{subject}\n\nBody\nof it\n\nLeadsman-Run:")

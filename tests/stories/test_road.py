@@ -52,6 +52,7 @@ def test_who_reads_the_report_may_ask_for_the_next_run_at_once(town: Town) -> No
     repo = town.repo()
     pull = town.pull_of(repo)
     town.start()
+
     def published(count: int) -> bool:
         return sum("**Published**" in said for said in town.answers(pull)) == count
 

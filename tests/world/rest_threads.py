@@ -74,6 +74,7 @@ def add_pull(call: Call) -> Answer:
         if other.open and (other.head_repo, other.head_ref, other.base_ref) == (source, branch, base):
             raise _pull_refused(f"A pull request already exists for {source.owner.login}:{branch}.")
     made = repo.open_pull(title, call.body.get("body"), author, head=(source, branch), base=base)
+    made.draft = bool(call.body.get("draft"))
     return Answer(201, call.world.shapes.pull(made))
 
 

@@ -192,6 +192,18 @@ class Github:
         except Gone:
             return False
 
+    def open_pull(self, repo: Repo, *, head: str, base: str, title: str, body: str, draft: bool) -> str:
+        """https://docs.github.com/en/rest/pulls/pulls#create-a-pull-request"""
+        with self._there(repo, f"the pull request of {head}", writes=True) as there:
+            owner = repo.name.partition("/")[0]
+            query = {"head": f"{owner}:{head}", "base": base, "state": "open"}
+            _, found = there.requester.requestJsonAndCheck("GET", f"{there.url}/pulls", query)
+            if found:
+                return str(found[0]["html_url"])
+            wish = {"head": head, "base": base, "title": title, "body": body, "draft": draft}
+            _, made = there.requester.requestJsonAndCheck("POST", f"{there.url}/pulls", input=wish)
+            return str(made["html_url"])
+
     def set_status(self, repo: Repo, sha: Sha, status: CommitStatus) -> None:
         """A check run where the bot is an App: only that has a word for neither; else a commit status, where it stays
         pending. https://docs.github.com/en/rest/checks/runs, https://docs.github.com/en/rest/commits/statuses"""

@@ -117,6 +117,15 @@ class Local:
     def set_status(self, repo: Repo, sha: Sha, status: CommitStatus) -> None:
         """There is nowhere to show it: the comment says the same."""
 
+    def open_pull(self, repo: Repo, *, head: str, base: str, title: str, body: str, draft: bool) -> str:  # noqa: ARG002
+        """There are no drafts here."""
+        name = self.bare(repo)
+        for thread in self.threads.listing(name):
+            if thread.state == "open" and (thread.head_ref, thread.base_ref) == (head, base):
+                return self.thread_url(thread.ref)
+        made = self.threads.open(name, "pull", title=title, body=body, author=BOT, head_ref=head, base_ref=base)
+        return self.thread_url(made.ref)
+
     def protected(self, repo: Repo, branch: str) -> bool:  # noqa: ARG002
         """Nothing is: who may write into the folder may push."""
         return False
