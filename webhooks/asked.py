@@ -8,6 +8,7 @@ from dataclasses import replace
 from bot import codec
 from bot.errors import Unavailable
 from bot.model import Commented, Event, Happening, Labeled, Opened
+from webhooks import polled
 from webhooks.inbox import Delivery, Inbox, Kept, Verdict
 from webhooks.payload import clean
 
@@ -34,17 +35,11 @@ def read(kept: Kept) -> Event | None:
 
 
 def _as_delivery(event: Event) -> Delivery:
+    """In the lane of its repository, as what the door lets in."""
     what = _clean(event.what)
     edited = isinstance(what, Commented) and what.before == what.text
-    return Delivery(
-        source=event.source,
-        delivery=event.delivery,
-        event=f"{event.subject.kind}.{what.kind}",
-        headers={},
-        body=codec.dump(Event, replace(event, what=what)).encode(),
-        lane=f"{event.source}:{event.subject.repo.name}",
-        ignored=EDITED if edited else "",
-    )
+    told = polled.told(replace(event, what=what))
+    return replace(told, lane=str(event.subject.repo), ignored=EDITED if edited else "")
 
 
 def _clean(what: Happening) -> Happening:

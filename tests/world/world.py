@@ -180,7 +180,8 @@ class World:
     def reachable(self, name: str, viewer: Viewer | None) -> Repository | None:
         """The repository, where the viewer may know of it."""
         with self.lock:
-            repo = self.repositories.get(name)
+            known = self.repositories.items()
+            repo = next((repo for spelled, repo in known if spelled.casefold() == name.casefold()), None)
             return repo if repo is not None and self.may(repo, viewer, "pull") else None
 
     def may(self, repo: Repository, viewer: Viewer | None, what: str) -> bool:

@@ -79,13 +79,15 @@ class News:
             ]
             at = ask.at
         told += [self._told_exactly(event, end) for event, end in moved]
+        told.reverse()  # the lists begin with the latest, and some of them may share a second
         told.sort(key=lambda event: event.at)
         return Look(at, tuple(told), tuple(head for head, _ in open_pulls))
 
     def _as_spelled(self, repo: Repo, found: Repository) -> Repo:
         """The name as deliveries have it: what was obeyed is known by it, and a configuration may write `Acme/Shop`."""
         if repo not in self._spelled:
-            name = given(found.full_name)
+            _, answer = found.requester.requestJsonAndCheck("GET", found.url)
+            name = str(answer["full_name"])
             self._spelled[repo] = Repo(repo.forge, name) if name.casefold() == repo.name.casefold() else repo
         return self._spelled[repo]
 
