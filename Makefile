@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+WORKERS ?= 4
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -30,7 +31,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 test: lint
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff format --check --quiet .

@@ -54,6 +54,18 @@ REQUIRE_ALL = os.environ.get("LEADSMAN_REQUIRE") == "all"
 """Read before the environment is emptied."""
 
 
+TOGETHER = {"redmine": "redmine", "test_passes": "passes", "test_load": "passes"}
+"""Tests that share one thing of the host, or measure what they wait for: a word of their path -> one worker for all."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Most tests wait for processes, so several workers run at once; these go one after the other, on one of them."""
+    for item in items:
+        for word, group in TOGETHER.items():
+            if word in str(item.path.relative_to(item.config.rootpath)):
+                item.add_marker(pytest.mark.xdist_group(group))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A missing tool skips the test and says what to install; with LEADSMAN_REQUIRE=all, as in CI, it fails it."""
     for marker in item.iter_markers("needs"):
