@@ -44,10 +44,13 @@ class Scan:
         self._carry = carry
         self._journal = journal
         self._passed: dict[TicketRef, datetime] = {}
+        self.asking = ""
+        """`anew` of every look that names none."""
 
     def look(self, *, anew: str = "") -> list[Hint]:
         """Returns what may now be ready. `anew`: also takes what was tried before and has not changed since; it names
         the asking, so that one asking takes a ticket once."""
+        anew = anew or self.asking
         hints: list[Hint] = []
         for project in self._projects:
             if not any(rule.rule.on == "schedule" for rule in self._desk.tasks(project).rules):

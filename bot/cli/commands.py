@@ -42,6 +42,10 @@ GROUPS: Mapping[str, Mapping[str, Command]] = {
         "retry": Command("bot.cli.retry", "starts an ended run again, from its beginning", quick=True),
         "say": Command("bot.cli.say", "inside a run: tells how it goes", quick=True),
     },
+    "Tickets": {
+        "scan": Command("bot.cli.scan", "takes claimable tickets: once, or on and on without a door"),
+        "claims": Command("bot.cli.claims", "what is claimed, and how it is given back"),
+    },
     "This host": {
         "pass": Command("bot.cli.pass_", "CPU passes: run a command while holding some", quick=True),
         "load": Command("bot.cli.load", "the host's load: record, watch, report", quick=True),
