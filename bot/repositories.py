@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,9 @@ from gitops.credentials import Remote
 from gitops.git import GitError
 from gitops.locks import LockTimeout
 from gitops.mirror import Mirror
+
+_REFUSED = re.compile(r"returned error: 40[13]\b|Authentication failed|could not read (Username|Password)")
+"""How git tells that it was not let in."""
 
 
 class Repositories:
@@ -52,6 +56,7 @@ def git_trouble(what: str) -> Iterator[None]:
     try:
         yield
     except (GitError, LockTimeout) as problem:
-        raise Unavailable(f"{what}: {problem}") from problem
+        refused = "the forge refuses the bot's token for git; give it contents (read and write). "
+        raise Unavailable(f"{what}: {refused if _REFUSED.search(str(problem)) else ''}{problem}") from problem
     except OSError as problem:
         raise Unavailable(f"{what}: {problem.strerror or problem}") from problem

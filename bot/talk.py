@@ -65,11 +65,11 @@ class Talks:
     """Finds whom to talk to about a subject."""
 
     def __init__(self, forges: Mapping[str, Forge], trackers: Mapping[str, Talk]) -> None:
-        self._forges = {name: ForgeTalk(forge) for name, forge in forges.items()}
+        self._forges = forges
         self._trackers = trackers
 
     def about(self, on: Thread) -> Talk:
-        return self._trackers[on.tracker] if isinstance(on, TicketRef) else self._forges[on.repo.forge]
+        return self._trackers[on.tracker] if isinstance(on, TicketRef) else ForgeTalk(self._forges[on.repo.forge])
 
 
 def _thread(on: Thread) -> PullRef | IssueRef:

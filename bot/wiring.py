@@ -17,6 +17,7 @@ from bot.claimbook import ClaimBook
 from bot.claims import Claims
 from bot.claimsweep import ClaimSweep
 from bot.config import Config
+from bot.configured import Configured
 from bot.dashboard.reading import Reading
 from bot.dispatch import Dispatcher, Hint
 from bot.errors import Forbidden, Gone, NotYet, Unavailable
@@ -504,10 +505,11 @@ def around(config: Config, world: World, store: Store) -> Around:
 
 def connect(config: Config, surroundings: Around) -> dict[str, Forge]:
     """A client for each configured forge."""
-    return {
+    found = {
         name: import_module(FORGES[kind_of(settings)]).connect(name, settings, surroundings)
         for name, settings in config.forges.items()
     }
+    return Configured("forges", found)
 
 
 def connect_trackers(config: Config, surroundings: Around) -> dict[str, Tracker]:
@@ -516,7 +518,7 @@ def connect_trackers(config: Config, surroundings: Around) -> dict[str, Tracker]
     for name, settings in config.trackers.items():
         projects = tracker_projects(config, name)
         found[name] = import_module(TRACKERS[kind_of(settings)]).connect(name, settings, projects, surroundings)
-    return found
+    return Configured("trackers", found)
 
 
 def tracker_projects(config: Config, name: str) -> dict[str, Repo]:

@@ -46,6 +46,8 @@ def _without_id(command: RunRecord, ask: Ask, runs: Runs) -> Sequence[RunView]:
         for run in recent
         if (command.about == "any" or not run.is_open) and (not mine_only or permission.asked_for(run, ask.who))
     ]
+    if not fitting and command.about == "ended":
+        fitting = [run for run in recent if not mine_only or permission.asked_for(run, ask.who)]  # all under way yet
     return fitting[:1]
 
 

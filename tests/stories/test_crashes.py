@@ -5,7 +5,10 @@ One run, one branch, one comment; no worktree, no process, no lock, no claim lef
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+import requests
 
 from bot.ages import Step
 from tests.stories.town import FIX, Town
@@ -39,7 +42,8 @@ def test_a_server_killed_at_any_point_loses_nothing_and_doubles_nothing(town: To
     main = repo.sha("main")
     town.start(crash=point)
     delivery = pull.comment("alice", "/run checked")
-    town.deliver(delivery)
+    with suppress(requests.ConnectionError):  # it may die before it has answered what is on disk already
+        town.deliver(delivery)
     town.dies()
 
     town.start()

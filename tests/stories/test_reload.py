@@ -89,3 +89,22 @@ def test_a_server_whose_address_is_known_may_be_told_to_reload(town: Town) -> No
         town.start()
         reload(town, town.config)
         town.stop()  # it would have ended by SIGHUP, not well
+
+
+def test_a_forge_that_is_taken_away_while_a_run_of_it_works_is_waited_for(town: Town) -> None:
+    go = town.folder / "go"
+    town.task("wait", ["sh", "-c", f"while [ ! -e {go} ]; do sleep 0.05; done; echo x > x.txt"])
+    repo = town.repo()
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run wait")
+    town.until("it runs", town.processes)
+    reload(town, '[server]\nlisten = "127.0.0.1:0"\n')
+    town.until("reloaded", lambda: "was read anew" in town.log() or None)
+    go.touch()
+    town.until("it says what it waits for", lambda: "[forges.github] is not in the configuration" in town.journal())
+    assert "Traceback" not in town.log()
+    reload(town, town.config)
+    town.settled(pull, "**Published**")
+    town.until("closed", town.closed)
+    town.assert_nothing_is_left(repo)
