@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -37,13 +37,13 @@ def webhooks(project: Project, forge: Forge, url: str, now: datetime) -> Iterato
         yield from _delivered(subject, hook, forge.hooks, now)
 
 
-def tracker(name: str, it: Tracker, projects: Iterator[str]) -> Iterator[Finding]:
+def tracker(name: str, it: Tracker, projects: Iterable[str]) -> Iterator[Finding]:
     """Who the bot is there, and whether it may claim in each of the projects."""
     subject = f"[trackers.{name}]"
     yield Finding(subject, "ok", f"works as {it.whoami().login}")
     for project in projects:
-        it.latest(project)
-        yield _claiming(f"{name} {project}", it, project)
+        subject = f"{name} {project}"
+        yield from asked(subject, _tickets(subject, it, project))
 
 
 def _polled(forge: Forge) -> int:
@@ -116,6 +116,11 @@ def _latest(subject: str, hook: Hook, code: int | None) -> Finding:
         return Finding(subject, "wrong", f"{what}, so nothing it sends counts; put the same in both; {PING}")
     what = f"its latest delivery was answered {code}: {hook.url} was not reached, or did not take it"
     return Finding(subject, "wrong", f"{what}; see that serve runs and the way there is open; {PING}")
+
+
+def _tickets(subject: str, it: Tracker, project: str) -> Iterator[Finding]:
+    it.latest(project)  # can they be read at all
+    yield _claiming(subject, it, project)
 
 
 def _claiming(subject: str, it: Tracker, project: str) -> Finding:

@@ -127,7 +127,7 @@ def _outside(config: Config, world: World, store: Store) -> Iterator[Finding]:
     for name, forge in forges.items():
         yield from checkup.asked(f"[forges.{name}]", _forge(name, forge))
     for name, tracker in trackers.items():
-        found = checkup.tracker(name, tracker, iter(tracker_projects(config, name)))
+        found = checkup.tracker(name, tracker, tracker_projects(config, name))
         yield from checkup.asked(f"[trackers.{name}]", found)
     for project in config.projects:
         yield from checkup.asked(f"project {project.name}", _project(config, project, forges[project.forge], world))
