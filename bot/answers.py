@@ -132,8 +132,8 @@ class Answers:
         sections: tuple[Section, ...] = codec.load_any(tuple[Section, ...], row.sections)
         parts = [self._part(section) for section in sections]
         body = self._note(sections) if isinstance(on, TicketRef) else self._body(key, parts)
-        talk = self._talks.about(on)
         try:
+            talk = self._talks.about(on)
             if not row.reaction:
                 self._react(talk, on, row, "eyes")
                 self._journal.say("acknowledged", answer=key, on=str(on))

@@ -103,7 +103,7 @@ def test_a_forge_that_is_taken_away_while_a_run_of_it_works_is_waited_for(town: 
     town.until("reloaded", lambda: "was read anew" in town.log() or None)
     go.touch()
     town.until("it says what it waits for", lambda: "[forges.github] is not in the configuration" in town.journal())
-    assert "Traceback" not in town.log()
+    assert "Traceback" not in town.log(), town.log()
     reload(town, town.config)
     town.settled(pull, "**Published**")
     town.until("closed", town.closed)
