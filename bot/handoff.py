@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from bot.errors import UserError
 from bot.launchers import start
-from bot.liveness import end, is_over, reading, remains, settled
+from bot.liveness import end, is_over, reading, remains, settled, status_of
 from bot.processes import environment_of, look
-from bot.rundir import RunDir, create, is_locked, new_run_id, read_json, take_lock, write_json
+from bot.rundir import Broken, RunDir, create, is_locked, new_run_id, read_json, take_lock, write_json
 from bot.statefiles import discard
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def resume(run: RunDir, *, wait: float = 0) -> Record:
 def _prepare_again(run: RunDir) -> str:
     """Makes the run's files those of its next round, about to start; its driver."""
     spec = _spec_of(run)
-    round_ = int((read_json(run.status) or {}).get("round") or 0) + 1
+    round_ = (status_of(run) or {"round": 0})["round"] + 1
     write_json(run.spec, {**spec, "round": round_, "starts": starts(spec) + 1})
     record = {"state": "created", "round": round_, "status": "starting", "found": False, "pid": None, "error": None}
     write_json(run.waiting, {**(read_json(run.waiting) or {}), **record})
@@ -117,7 +117,7 @@ def starts(spec: Mapping[str, Any]) -> int:
 
 def _spec_of(run: RunDir) -> Record:
     spec = read_json(run.spec)
-    if not spec:
+    if not spec or not spec.get("argv") or not isinstance(spec.get("env"), dict):
         raise UserError(f"{run.spec} is missing or can't be read, so run {run.run_id} can't be started again.")
     return spec
 
@@ -142,9 +142,10 @@ def retry(store: Path, run: RunDir, *, wait: float = 0) -> tuple[RunDir, Record]
 
 def refuse_alive(run: RunDir, *, locked: bool = False) -> None:
     """Raises `UserError`, with the pids, while anything of the run is alive. `locked`: we hold its lock ourselves."""
-    status = read_json(run.status)
-    if status is not None and not status:
-        raise UserError(f"{run.status} can't be read, so run {run.run_id} counts as alive. Repair or remove that file.")
+    if isinstance(status_of(run), Broken):
+        raise UserError(
+            f"{run.status} can't be read, so run {run.run_id} counts as alive. `leadsman cancel {run.run_id}` ends it."
+        )
     if not locked and is_locked(run.alive_lock):
         raise _is_alive(run)
     if left := remains(run.path):
@@ -153,7 +154,7 @@ def refuse_alive(run: RunDir, *, locked: bool = False) -> None:
 
 
 def _is_alive(run: RunDir) -> UserError:
-    pid = (read_json(run.status) or {}).get("pid")
+    pid = (status_of(run) or {}).get("pid")
     return UserError(f"Run {run.run_id} is alive (pid {pid}). `leadsman cancel {run.run_id}` ends it.")
 
 
@@ -194,7 +195,7 @@ def _recorded(run: RunDir, record: Record) -> Record:
 
 def _died_at_once(run: RunDir) -> bool:
     """Whether the command is dead by now, so that its end is about to be recorded."""
-    command = look((read_json(run.status) or {}).get("pid") or 0)
+    command = look((status_of(run) or {}).get("pid") or 0)
     return command is None or command.zombie
 
 

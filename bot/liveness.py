@@ -31,6 +31,17 @@ if TYPE_CHECKING:
 OVER = ("done", "failed", "cancelled", "blocked", "lost")
 """States of a run that has ended; a blocked one waits for a decision, in its worktree, without a process."""
 
+STATES = ("created", "running", *OVER)
+
+PIDS = ("pid", "supervisor_pid")
+
+KINDS: dict[str, type] = {
+    **dict.fromkeys(("round", "rounds", "pid_started", "supervisor_started", "exit_code", "signal", *PIDS), int),
+    **dict.fromkeys(("run_id", "task", "state", "boot_id", "driver", "session", "stop_reason", "error"), str),
+    **dict.fromkeys(("usage", "word"), dict),
+}
+"""Fields of `status.json` that are read -> what they are. A run can write anything there."""
+
 ASKED_TO_END = ("created", "blocked", "lost")
 """States without a process in which a run can still be cancelled: it may never have begun, or be resumed."""
 
@@ -49,24 +60,53 @@ PAUSE = 0.02
 def reading(path: Path) -> Status:
     """What is so now. A run that is found to have gone without a word is written down as `lost`, or as `cancelled`.
 
-    A status that can't be read says `running`: broken means taken. Without a status the state is `created`.
+    A status that can't be read says `running`: broken means taken, until somebody cancels the run. Without a status it
+    is `created`, unless something of it is alive.
     """
     run = RunDir(path)
-    status = read_json(run.status)
-    if status is None:
-        return {"run_id": run.run_id, "state": "created"}
-    if isinstance(status, Broken):
-        return {"run_id": run.run_id, "state": "running", "supervisor": "unknown", "error": status.why}
-    if status.get("state") in ASKED_TO_END and run.cancel.exists():
+    status = status_of(run)
+    if not status:
+        return _reading_without_status(run, status)
+    if status["state"] in ASKED_TO_END and run.cancel.exists():
         return _write_off(run)
-    if status.get("state") != "running" or _is_supervised(run, status):
+    if status["state"] != "running" or _is_supervised(run, status):
         return status
-    status = read_json(run.status) or status  # its last word came before the lock was free
-    if status.get("state") != "running":
+    status = status_of(run) or status  # its last word came before the lock was free
+    if status["state"] != "running":
         return status
     if remains(path):
         return {**status, "supervisor": "gone"}
     return _write_off(run)
+
+
+def _reading_without_status(run: RunDir, status: Status | None) -> Status:
+    if run.cancel.exists() and not is_locked(run.alive_lock) and not remains(run.path):
+        return _write_off(run)
+    if isinstance(status, Broken):
+        return {"run_id": run.run_id, "state": "running", "supervisor": "unknown", "error": status.why}
+    if is_locked(run.alive_lock) or remains(run.path):
+        return {"run_id": run.run_id, "state": "running", "supervisor": "unknown", "error": f"{run.status} is missing"}
+    return {"run_id": run.run_id, "state": "created"}
+
+
+def status_of(run: RunDir) -> Status | None:
+    """`status.json`, what is sound of it; None where there is none, `Broken` where it says no state."""
+    found = read_json(run.status)
+    if found is None or isinstance(found, Broken):
+        return found
+    status = sound(found)
+    if status.get("state") not in STATES:
+        return Broken(f"{run.status} says no state that there is")
+    return {**status, "run_id": status.get("run_id") or run.path.name, "round": status.get("round") or 1}
+
+
+def sound(status: Mapping[str, Any]) -> Status:
+    """A status without the fields that are not of their kind."""
+    return {name: value for name, value in status.items() if value is None or _is_sound(name, value)}
+
+
+def _is_sound(name: str, value: object) -> bool:
+    return type(value) is KINDS.get(name, type(value)) and (name not in PIDS or 0 < value < 1 << 31)  # type: ignore[operator]
 
 
 def _is_supervised(run: RunDir, status: Status) -> bool:
@@ -83,17 +123,17 @@ def _is_supervised(run: RunDir, status: Status) -> bool:
 def _write_off(run: RunDir) -> Status:
     """Records a run that has gone; under its lock, so that no supervisor writes at the same time."""
     lock = take_lock(run.alive_lock)
-    status = read_json(run.status) or {}
+    status = status_of(run) or {"run_id": run.run_id, "state": "running"}
     if lock is None:
         return status  # started again meanwhile
     try:
         asked = read_json(run.cancel)
         now = {"supervisor": "gone", "finished": time_text(), "updated": time_text()}
-        if asked is not None and status.get("state") in ("running", *ASKED_TO_END):
+        if asked is not None and status["state"] in ("running", *ASKED_TO_END):
             reason = asked.get("reason") or "cancelled"
             status |= {**now, "state": "cancelled", "stop_reason": reason, "cancelled_by": asked.get("by")}
             write_json(run.status, status)
-        elif status.get("state") == "running":
+        elif status["state"] == "running":
             status |= {**now, "state": "lost", "error": LOST}
             write_json(run.status, status)
     except OSError:
@@ -117,7 +157,7 @@ def remains(path: Path) -> list[Process]:
     and whatever is below those. Never the supervisor, other runs, ourselves or what we were called by."""
     run = RunDir(path)
     everyone = processes.everyone()
-    found = {pid for pid in everyone if _names(pid, run.run_id)} | _by_number(read_json(run.status) or {}, everyone)
+    found = {pid for pid in everyone if _names(pid, run.run_id)} | _by_number(status_of(run) or {}, everyone)
     supervisors = {pid for pid in everyone if processes.supervises(pid)}
     found -= supervisors
     found |= {process.pid for process in processes.below(found, everyone, barring=supervisors)}
@@ -208,9 +248,9 @@ def _terminate_supervisor(path: Path) -> bool:
 def pidfd_of_supervisor(path: Path) -> int | None:
     """A descriptor that is readable once the run's supervisor has ended, for the caller to close; None: it is gone."""
     run = RunDir(path)
-    status = read_json(run.status) or {}
+    status = status_of(run) or {}
     pid = status.get("supervisor_pid")
-    if not isinstance(pid, int) or status.get("boot_id") != processes.boot_id():
+    if pid is None or status.get("boot_id") != processes.boot_id():
         return None
     try:
         handle = os.pidfd_open(pid)
@@ -271,7 +311,7 @@ def end_all(look: Callable[[], list[Process]], *, bound: float = BOUND) -> list[
 def _is_held(path: Path) -> bool:
     """Whether it has a supervisor, or is just getting one."""
     run = RunDir(path)
-    return is_locked(run.alive_lock) or _is_supervised(run, read_json(run.status) or {})
+    return is_locked(run.alive_lock) or _is_supervised(run, status_of(run) or {})
 
 
 def _end_supervised(path: Path, by: str) -> None:

@@ -20,7 +20,7 @@ from bot.ages import Ages, Checked, Ended
 from bot.codec import Unreadable
 from bot.config import find
 from bot.convergence import JudgedRun, UnreadableRuns
-from bot.liveness import reading
+from bot.liveness import reading, sound
 from bot.model import Blocked, Cancelled, Failed, Lost, Outcome, Published, Unchanged
 from bot.rundir import RunDir, all_runs, read_json
 from bot.store import schema
@@ -106,7 +106,7 @@ def runs_of_store(connection: sa.Connection, runs_dir: Path) -> list[JudgedRun]:
 
 def _judged(folder: Path, run_id: str, created_at: float, closed_at: float | None) -> JudgedRun:
     ages = Ages(folder)
-    status: dict[str, Any] = read_json(RunDir(folder).status) or {}
+    status: dict[str, Any] = sound(read_json(RunDir(folder).status) or {})
     try:
         ended: Ended | None = ages.ended
         late = ended is not None and _a_check_ran_out_of_time(ages)

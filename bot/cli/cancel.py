@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     if is_over(status):
         print(f"Run {run.run_id} was {status['state']} before it could be cancelled.", file=sys.stderr)
     else:
-        print(f"Nothing of run {run.run_id} is alive, but {status.get('error')}. Repair that file.", file=sys.stderr)
+        print(f"Run {run.run_id} was started again meanwhile. Cancel it once more.", file=sys.stderr)
     return 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
@@ -167,6 +168,45 @@ def test_a_status_that_can_not_be_read_counts_as_alive(harbour: Harbour) -> None
     assert status["state"] == "running"
     assert "status.json" in status["error"]
     assert run.status.read_text() == '{"state": "do'
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"state": 7}', '{"state": "flying"}', "\xff"])
+def test_a_run_whose_status_is_broken_can_be_given_up_once_nothing_of_it_is_alive(harbour: Harbour, text: str) -> None:
+    run = harbour.start("sh", "-c", "trap '' TERM; sleep 1000", kill_grace=0.1)
+    pid = command(run)
+    kill(supervisor(run))
+    run.status.write_text(text, "latin-1")
+    assert (reading(run.path)["state"], reading(run.path)["supervisor"]) == ("running", "unknown")
+    done = harbour.leadsman("cancel", run.path.name)
+    assert (0, f"{run.path.name} cancelled round 1 cancelled\n", "") == done
+    assert not alive(pid)
+    assert reading(run.path)["state"] == "cancelled"
+
+
+def test_a_run_that_removed_its_status_runs_while_it_is_alive(harbour: Harbour) -> None:
+    run = harbour.start("sh", "-c", 'rm "$LEADSMAN_RUN_DIR/status.json"; echo > done; exec sleep 1000')
+    end_of_it = pidfd_of_supervisor(run.path)
+    while not (harbour.folder / "done").exists():
+        select.select([], [], [], 0.01)
+    assert reading(run.path)["state"] == "running"
+    assert end(run.path)["state"] == "cancelled"
+    if end_of_it is not None:
+        os.close(end_of_it)
+
+
+def test_what_is_of_the_wrong_kind_in_a_status_is_left_out_and_costs_no_other_run(harbour: Harbour) -> None:
+    wrong = {"round": "x", "rounds": [], "pid": 10**30, "supervisor_pid": [1], "error": {}, "word": "w", "run_id": 7}
+    run, other = harbour.make("true"), harbour.make("true")
+    changed(run, state="running", future={"kept": 1}, boot_id=processes.boot_id(), **wrong)
+    status = reading(run.path)
+    assert (run.path.name, "lost", 1, {"kept": 1}) == tuple(
+        status[name] for name in ("run_id", "state", "round", "future")
+    )
+    assert not {"pid", "supervisor_pid", "word", "rounds"} & status.keys()
+    changed(other, state="done", **wrong)
+    listed = harbour.leadsman("runs", "--json")
+    assert {"lost", "done"} == {line["state"] for line in json.loads(listed.out)}
+    assert harbour.leadsman("runs", "--jsonl").code == 0
 
 
 def test_a_run_that_never_started_is_as_it_was(harbour: Harbour) -> None:
