@@ -27,7 +27,7 @@ from bot.rundir import RunDir
 from bot.statement import carried, read
 from bot.store import runs, schema
 from bot.store.engine import Store
-from bot.talk import Talk, Talks
+from bot.talk import Handing, Talk, Talks
 
 TRIES = 60
 """How often a comment is tried before it is given up; with the back-off that is about five hours."""
@@ -41,6 +41,7 @@ class Text:
 
     markdown: str
     well: bool
+    handing: Handing | None = None
     kind: Literal["text"] = "text"
 
 
@@ -137,8 +138,8 @@ class Answers:
             if not row.reaction:
                 self._react(talk, on, row, "eyes")
                 self._journal.say("acknowledged", answer=key, on=str(on))
-            if body and (digest := hashlib.sha256(body.encode()).hexdigest()) != row.posted_digest:
-                self._say(talk, on, row, body, digest)
+            if body and _digest(body) != row.posted_digest:
+                self._say(talk, on, row, body, _handing(sections))
             settled = all(part.well is not None for part in parts)
             if settled:
                 well = all(part.well for part in parts)
@@ -153,7 +154,7 @@ class Answers:
 
     def _part(self, section: Section) -> Part:
         match section:
-            case Text(markdown, well):
+            case Text(markdown, well, _):
                 return Part(markdown, well)
             case OfRun(run_id):
                 return self._of_run(run_id)
@@ -211,7 +212,7 @@ class Answers:
         # Only what can be made again from the report alone is put beside it: `verify` compares the two.
         return whole if len(whole.encode()) <= share and shown == render(report) else rendered
 
-    def _say(self, talk: Talk, on: Thread, row: sa.Row[tuple[object, ...]], body: str, digest: str) -> None:
+    def _say(self, talk: Talk, on: Thread, row: sa.Row[tuple[object, ...]], body: str, handing: Handing | None) -> None:
         ours = row.posted_id
         if ours is None and row.tries > 0:  # an earlier try may have been heard before it was remembered
             ours = self._found(talk, on, body, row.created_at)
@@ -222,8 +223,8 @@ class Answers:
                 ours = None  # somebody removed it: it is said again
         if ours is None:
             self._set(row.key, tries=row.tries + 1)
-            ours = talk.post(on, body)
-        self._set(row.key, posted_id=ours, posted_digest=digest, tries=0)
+            ours = talk.hand_over(on, handing, body) if handing is not None else talk.post(on, body)
+        self._set(row.key, posted_id=ours, posted_digest=_digest(body), tries=0)
         self._journal.say("answered", answer=row.key, comment=ours, on=str(on))
 
     def _found(self, talk: Talk, on: Thread, body: str, created_at: float) -> str | None:
@@ -258,6 +259,16 @@ class Answers:
         if problem.retry_at is not None:
             return max(1.0, problem.retry_at.timestamp() - self._clock())
         return min(300.0, 2.0 ** min(tries + 1, 9))
+
+
+def _handing(sections: Sequence[Section]) -> Handing | None:
+    """Into whose hands the ticket goes with this answer: the last of its commands counts."""
+    found = [section.handing for section in sections if isinstance(section, Text) and section.handing is not None]
+    return found[-1] if found else None
+
+
+def _digest(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()
 
 
 def _marker(key: str) -> str:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from bot.forges import Comment, Forge, Reaction
 from bot.model import Actor, IssueRef, Permission, PullRef, Thread, TicketRef
+
+
+@dataclass(frozen=True, slots=True)
+class Handing:
+    """A ticket changes hands: to a person, or to nobody, so that it may be claimed again."""
+
+    to: Actor | None
 
 
 class Talk(Protocol):
@@ -18,6 +26,9 @@ class Talk(Protocol):
     def comment(self, on: Thread, comment_id: str) -> Comment: ...
     def comments(self, on: Thread, *, since: datetime | None = None) -> Iterable[Comment]: ...
     def post(self, on: Thread, body: str) -> str: ...
+    def hand_over(self, on: Thread, handing: Handing, body: str) -> str:
+        """Gives the ticket into other hands and says so, in one write where that can be: the new comment's id."""
+
     def edit(self, on: Thread, comment_id: str, body: str) -> None: ...
     def react(self, on: Thread, comment_id: str, reaction: Reaction) -> None: ...
     def is_ours(self, posted: str, body: str) -> bool:
@@ -46,6 +57,11 @@ class ForgeTalk:
 
     def post(self, on: Thread, body: str) -> str:
         return self._forge.post(_thread(on), body)
+
+    def hand_over(self, on: Thread, handing: Handing, body: str) -> str:
+        thread = _thread(on)
+        self._forge.assign(thread, () if handing.to is None else (handing.to.login,))
+        return self._forge.post(thread, body)
 
     def edit(self, on: Thread, comment_id: str, body: str) -> None:
         self._forge.edit(_thread(on), comment_id, body)

@@ -296,6 +296,38 @@ def which_run(command: str, run_ids: Sequence[str]) -> str:
     return f"More than one run is meant. Post one of these:\n\n{block(choices)}"
 
 
+def only_tickets(command: str) -> str:
+    return f"{code('/' + command)} is for issues and tickets. Post it there."
+
+
+def claimed(who: str) -> str:
+    return f"{code(who)} has this ticket now, and no bot starts on it by itself. `/release` gives it back."
+
+
+def held_by_run(run_id: str, task: str) -> str:
+    return f"Run {code(run_id)} of {code(task)} has this ticket. `/release` ends the run and gives the ticket back."
+
+
+def held_elsewhere(by: str, since: str, run_id: str) -> str:
+    return (
+        f"{inline(by)} has this ticket since {inline(since)}, with run {code(run_id)}. Wait for its report, or change "
+        "the ticket's status or assignee yourself: then it is yours."
+    )
+
+
+def releasing(run_ids: Sequence[str]) -> str:
+    runs = " and ".join(f"run {code(run_id)}" for run_id in run_ids)
+    return f"The ticket is given back as soon as {runs} has ended; its last note says so."
+
+
+def released(who: str, reason: str) -> str:
+    return f"{code(who)} gave the ticket back{_because(reason)}. It may be claimed again."
+
+
+def released_in_comment(who: str, reason: str) -> str:
+    return f"{who}, who gave the ticket back{' (' + reason + ')' if reason else ''}"
+
+
 def hold_set(reason: str) -> str:
     return f"No new runs start here from now on{_because(reason)}. What runs goes on; `/unhold` ends the hold."
 

@@ -62,8 +62,8 @@ def carry_out(
 
 def _do(connection: sa.Connection, result: Result, hints: list[Hint], now: float) -> Section | None:
     match result:
-        case Say(text, well):
-            return Text(text, well)
+        case Say(text, well, handing):
+            return Text(text, well, handing)
         case Once(repo, name, text):
             return Text(text, well=True) if books.obey(connection, str(repo), "once", name, 0, at=now) else None
         case Start(intent):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.model import Actor, Intent, Repo, RunId, Sha, Subject, Thread
+from bot.talk import Handing
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class Say:
 
     text: str
     well: bool = True
+    handing: Handing | None = None
+    """Into whose hands the ticket goes as this is said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -148,6 +148,13 @@ class Forge(Protocol):
     def comments(self, on: PullRef | IssueRef, *, since: datetime | None = None) -> Iterable[Comment]: ...
     def post(self, on: PullRef | IssueRef, body: str) -> str: ...
     def edit(self, on: PullRef | IssueRef, comment_id: str, body: str) -> None: ...
+    def assign(self, on: PullRef | IssueRef, logins: Collection[str]) -> None:
+        """Makes these its assignees, and no others. Who can't be assigned is left out."""
+
+    def label(self, on: PullRef | IssueRef, name: str) -> None: ...
+    def unlabel(self, on: PullRef | IssueRef, name: str) -> None:
+        """Takes the label off where it is set."""
+
     def react(self, on: PullRef | IssueRef, comment_id: str, reaction: Reaction) -> None: ...
     def git(self, repo: Repo) -> GitAccess: ...
     def set_status(self, repo: Repo, sha: Sha, status: CommitStatus) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from handlers.commands.cancel import CANCEL
+from handlers.commands.claim import CLAIM, RELEASE
 from handlers.commands.help import HELP
 from handlers.commands.hold import HOLD, UNHOLD
 from handlers.commands.logs import LOGS
@@ -25,6 +26,8 @@ COMMANDS: Mapping[str, Command] = {
     "cancel": CANCEL,
     "resume": RESUME,
     "retry": RETRY,
+    "claim": CLAIM,
+    "release": RELEASE,
     "hold": HOLD,
     "unhold": UNHOLD,
     "ok-to-test": OK_TO_TEST,

@@ -128,3 +128,49 @@ def test_a_rule_starts_on_a_new_ticket_of_one_author(town: TicketTown) -> None:
     assert town.site.status(number) == "Resolved"
     town.until("the run is closed", town.closed)
     assert len(town.runs()) == 1
+
+
+def test_a_person_takes_a_ticket_and_gives_it_back_by_note(town: TicketTown) -> None:
+    town.shop()
+    town.config += '\n[[rule]]\non = "schedule"\ntask = "fix"\n'
+    number = town.site.ticket()
+    town.site.change(number, status="Feedback")
+    town.start()
+    town.site.change(number, status="New", notes="/claim")
+    town.poll()
+    town.note(number, "`dana` has this ticket now")
+    seen = town.site.seen(number)
+    assert (seen["status"]["name"], seen["assigned_to"]["id"]) == ("In Progress", town.site.facts["users"]["dana"])
+    town.ring("scan")
+    town.site.change(number, who="rea", notes="/release")
+    town.poll()
+    assert "needs **triage** permission" in town.note(number, "permission")
+    assert town.runs() == []
+    town.site.change(number, notes="/release I have no time")
+    town.poll()
+    town.note(number, "`dana` gave the ticket back (I have no time)")
+    assert "assigned_to" not in town.site.seen(number)
+    town.ring("scan")
+    town.note(number, "# REPORT -")
+    assert town.site.status(number) == "Resolved"
+
+
+def test_a_release_ends_the_run_that_holds_the_ticket(town: TicketTown) -> None:
+    repo = town.shop()
+    town.task("wait", ["sleep", "300"])
+    town.start()
+    number = town.site.ticket()
+    town.site.change(number, notes="/run wait")
+    town.poll()
+    town.note(number, "claimed by")
+    town.site.change(number, who="devi", notes="/claim")
+    town.poll()
+    assert "has this ticket. `/release` ends the run" in town.note(number, "has this ticket.")
+    town.site.change(number, who="devi", notes="/release not like this")
+    town.poll()
+    released = town.note(number, "claim released")
+    assert released.startswith("claim released: the run was cancelled (run ")
+    assert "devi, who gave the ticket back (not like this)" in released
+    assert town.site.status(number) == "New"
+    town.until("the run is closed", town.closed)
+    town.assert_nothing_is_left(repo)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -157,6 +157,23 @@ class Github:
     def edit(self, on: PullRef | IssueRef, comment_id: str, body: str) -> None:
         with self._there(on.repo, f"comment {comment_id}", writes=True) as there:
             _comment(there, on, comment_id).edit(body)
+
+    def assign(self, on: PullRef | IssueRef, logins: Collection[str]) -> None:
+        with self._there(on.repo, f"the assignees of #{on.number}", writes=True) as there:
+            issue = there.get_issue(on.number)
+            present = {person.login for person in issue.assignees}
+            if gone := present - set(logins):
+                issue.remove_from_assignees(*sorted(gone))
+            if new := set(logins) - present:
+                issue.add_to_assignees(*sorted(new))
+
+    def label(self, on: PullRef | IssueRef, name: str) -> None:
+        with self._there(on.repo, f"a label of #{on.number}", writes=True) as there:
+            there.get_issue(on.number).add_to_labels(name)
+
+    def unlabel(self, on: PullRef | IssueRef, name: str) -> None:
+        with suppress(Gone), self._there(on.repo, f"a label of #{on.number}", writes=True) as there:
+            there.get_issue(on.number).remove_from_labels(name)
 
     def react(self, on: PullRef | IssueRef, comment_id: str, reaction: Reaction) -> None:
         with self._there(on.repo, f"a reaction to comment {comment_id}", writes=True) as there:

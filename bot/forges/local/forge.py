@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from urllib.parse import quote
 
@@ -107,6 +107,17 @@ class Local:
 
     def edit(self, on: PullRef | IssueRef, comment_id: str, body: str) -> None:
         self.threads.edit(self.bare(on.repo), on.number, comment_id, body)
+
+    def assign(self, on: PullRef | IssueRef, logins: Collection[str]) -> None:
+        self.threads.assign(self.bare(on.repo), on.number, logins)
+
+    def label(self, on: PullRef | IssueRef, name: str) -> None:
+        self.thread(on)
+        self.threads.label(on.repo.name, on.number, name, on=True)
+
+    def unlabel(self, on: PullRef | IssueRef, name: str) -> None:
+        self.thread(on)
+        self.threads.label(on.repo.name, on.number, name, on=False)
 
     def react(self, on: PullRef | IssueRef, comment_id: str, reaction: Reaction) -> None:
         self.threads.react(self.bare(on.repo), on.number, comment_id, reaction)

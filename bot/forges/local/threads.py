@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
@@ -121,6 +121,13 @@ class Threads:
             connection.execute(threads.update().where(self._is(repo, number)).values(labels=json.dumps(after)))
             self._touch(connection, repo, number)
             return True
+
+    def assign(self, repo: str, number: int, logins: Collection[str]) -> None:
+        with self._store.write() as connection:
+            if not self._touch(connection, repo, number):
+                raise Gone(f"There is no #{number} in {repo}.")
+            text = json.dumps(sorted(logins))
+            connection.execute(threads.update().where(self._is(repo, number)).values(assignees=text))
 
     def say(self, repo: str, number: int, author: str, body: str) -> Said:
         """A new comment."""

@@ -11,6 +11,7 @@ from typing import Any
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.forges import Comment, Reaction
 from bot.model import Actor, Permission, Repo, Thread, TicketRef
+from bot.talk import Handing
 from bot.trackers import PAGE, Claiming, Entry, Ticket
 from bot.trackers.notes import clean, in_textile, neutral
 from bot.trackers.redmine import values
@@ -25,6 +26,9 @@ RIGHTS = (
     (Permission.READ, "view_issues"),
 )
 """What a person may do here, by the strongest permission that one of their roles in the ticket's project has."""
+
+NOBODY = Actor("", "")
+"""Who has a ticket that is assigned to nobody."""
 
 FEW = 25
 """Tickets asked for at a time where the first are most often enough: a page of 100 costs a site four times that."""
@@ -227,8 +231,20 @@ class Redmine:
         )
 
     def post(self, on: Thread, body: str) -> str:
-        ref, text = _ref(on), self.render(body)
-        mine = [entry for entry in self.write(ref, text).journal if entry.author.id == self.me().id]
+        return self._said(_ref(on), body)
+
+    def hand_over(self, on: Thread, handing: Handing, body: str) -> str:
+        """The status goes along where the bot's workflow lets it; the assignee and the note in any case."""
+        ref, words = _ref(on), self.claiming
+        wanted = words.claimable if handing.to is None else words.claimed
+        may = {status.casefold() for status in self.ticket(ref).allowed or ()}
+        status = wanted if words.enabled and wanted.casefold() in may else None
+        return self._said(ref, body, status=status, assignee=handing.to or NOBODY)
+
+    def _said(self, ref: TicketRef, body: str, *, status: str | None = None, assignee: Actor | None = None) -> str:
+        text = self.render(body)
+        after = self.write(ref, text, status=status, assignee=assignee)
+        mine = [entry for entry in after.journal if entry.author.id == self.me().id]
         said = [entry for entry in mine if entry.text.strip() == text.strip()]
         if not said:
             raise Unavailable(f"The note on {ref} can't be read back.")
