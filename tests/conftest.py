@@ -28,8 +28,8 @@ TOOLS = {
     "npm": Tool(_on_path("npm", "node"), "apt-get install nodejs npm"),
     "chromium": Tool(_on_path("chromium", "chromedriver"), "apt-get install chromium chromium-driver"),
     "redmine": Tool(
-        lambda: Path("/usr/share/redmine/config.ru").exists() and bool(shutil.which("puma")),
-        "apt-get install redmine redmine-sqlite puma",
+        lambda: os.geteuid() == 0 and Path("/usr/share/redmine/config.ru").exists() and bool(shutil.which("puma")),
+        "as root, tests/redmine/up.sh up",
     ),
     "postgresql": Tool(lambda: any(Path("/usr/lib/postgresql").glob("*/bin/initdb")), "apt-get install postgresql"),
     "parallel": Tool(_on_path("sem"), "apt-get install parallel"),

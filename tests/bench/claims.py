@@ -23,7 +23,7 @@ from bot import epoch
 from bot.cli.server import Serving
 from bot.config import load
 from tests.redmine.fleet import Fleet
-from tests.redmine.site import UP, Site, alone
+from tests.redmine.site import UP, Site
 from tests.redmine.town import TicketTown
 from tests.world import World
 
@@ -34,17 +34,15 @@ PILES = (100, 1_000)
 
 @contextmanager
 def redmine() -> Iterator[Site]:
-    with alone():
-        was_up = subprocess.call([UP, "status"]) == 0
-        subprocess.run([UP, "up"], check=True, stdout=subprocess.DEVNULL)
-        site = Site("leadsman")
-        site.up("reset")
-        try:
-            yield site
-        finally:
-            site.up("reset")
-            if not was_up:
-                site.up("down")
+    """An instance of the bench's own."""
+    environment = {"INSTANCE": "leadsmanbench", "PORT": "3897", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+    subprocess.run([UP, "up"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    site = Site("leadsmanbench", environment)
+    site.up("reset")
+    try:
+        yield site
+    finally:
+        site.up("down")
 
 
 @contextmanager

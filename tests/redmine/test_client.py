@@ -232,6 +232,7 @@ def test_a_private_note_is_no_comment(site: Site) -> None:
         client(site).comment(site.ref(number), str(journal["id"]))
 
 
+@pytest.mark.needs("postgresql")
 def test_two_writes_at_once_are_told_as_a_collision_and_never_as_success(parallel_site: Site) -> None:
     number = parallel_site.ticket()
     outcomes: list[str] = []
