@@ -32,6 +32,9 @@ from bot.talk import Handing, Talk, Talks
 TRIES = 60
 """How often a comment is tried before it is given up; with the back-off that is about five hours."""
 
+NET_SECONDS = 300.0
+"""How often an answer is looked at of which nobody told any news: the net under a hint that was lost."""
+
 table = schema.answers.c
 
 
@@ -91,9 +94,26 @@ def begin(
         )
 
 
-def due(connection: sa.Connection) -> list[str]:
-    """Keys of the answers that are not settled: not said, or not said to the end."""
-    return [key for (key,) in connection.execute(sa.select(table.key).where(table.due_at.is_not(None)))]
+def begin_again(
+    connection: sa.Connection, key: str, on: Thread, part: OfRun, *, at: float, comment_id: str | None
+) -> None:
+    """Remembers that `part` is to be answered, where that was forgotten. Our comment, if it is out, is looked for."""
+    begin(connection, key, on, [], at=at, comment_id=comment_id)
+    known = connection.execute(sa.select(table.sections).where(table.key == key)).scalar_one()
+    sections: tuple[Section, ...] = codec.load_any(tuple[Section, ...], known)
+    if part not in sections:
+        text = codec.dump(tuple[Section, ...], (*sections, part))
+        update = schema.answers.update().where(table.key == key)
+        connection.execute(update.values(sections=text, due_at=at, tries=table.tries + 1))
+
+
+def due(connection: sa.Connection, before: float | None = None) -> list[str]:
+    """Keys of the answers that are not settled: not said, or not said to the end; `before`: of these, the ones to be
+    looked at by then, though nobody told that there is news."""
+    query = sa.select(table.key).where(table.due_at.is_not(None))
+    if before is not None:
+        query = query.where(table.due_at <= before)
+    return list(connection.execute(query).scalars())
 
 
 def refusals(connection: sa.Connection, since: float) -> list[Thread]:
@@ -145,6 +165,8 @@ class Answers:
                 well = all(part.well for part in parts)
                 self._react(talk, on, row, "rocket" if well else "confused")
                 self._set(key, due_at=None)
+            elif row.due_at <= self._clock():
+                self._set(key, due_at=self._clock() + NET_SECONDS)
         except (Gone, Forbidden) as problem:  # the thread, or our right to write in it, is gone: nobody to tell
             self._journal.say("unanswered", answer=key, why=str(problem))
             self._set(key, due_at=None)
@@ -254,11 +276,13 @@ class Answers:
             self._journal.say("unanswered", answer=key, why=str(problem))
             self._set(key, due_at=None)
             return None
-        self._set(key, tries=tries + 1)
-        self._journal.say("answer_put_off", answer=key, tries=tries + 1, why=str(problem))
+        now = self._clock()
+        delay = min(300.0, 2.0 ** min(tries + 1, 9))
         if problem.retry_at is not None:
-            return max(1.0, problem.retry_at.timestamp() - self._clock())
-        return min(300.0, 2.0 ** min(tries + 1, 9))
+            delay = max(1.0, problem.retry_at.timestamp() - now)
+        self._set(key, tries=tries + 1, due_at=now + delay)
+        self._journal.say("answer_put_off", answer=key, tries=tries + 1, why=str(problem))
+        return delay
 
 
 def _handing(sections: Sequence[Section]) -> Handing | None:

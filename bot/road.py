@@ -470,17 +470,16 @@ class Road:
     def _put_off(self, run_id: str, ages: Ages, problem: Exception) -> float:
         with self._store.read() as connection:
             tries = runs.tries(connection, run_id) + 1
-        self._note(run_id, tries=tries, reason=str(problem)[:500])
+        at = problem.retry_at if isinstance(problem, Unavailable) else None
+        delay = min(300.0, 2.0**tries) if at is None else max(1.0, at.timestamp() - self._clock())
+        self._note(run_id, tries=tries, reason=str(problem)[:500], due_at=self._clock() + delay)
         self._journal.say("put_off", run=run_id, tries=tries, why=str(problem))
         before = not ages.has("sealed")
         if tries >= (START_TRIES if before else END_TRIES) and not ages.has("ended"):
             stage = "start" if before else "publish"
             self._end(ages, Failed(stage, f"{problem} (tried {tries} times)"))
             return 0.0
-        at = problem.retry_at if isinstance(problem, Unavailable) else None
-        if at is not None:
-            return max(1.0, at.timestamp() - self._clock())
-        return min(300.0, 2.0**tries)
+        return delay
 
 
 def _why_failed(status: Mapping[str, object]) -> str:

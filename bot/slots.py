@@ -79,6 +79,7 @@ class Slots:
         A store that can't be read admits nobody, and is said to be so until it can be.
         """
         try:
+            self._store.check()
             with self._store.write() as connection:
                 admitted, refused, look_again = self._decide(connection)
         except Unavailable as problem:
@@ -142,7 +143,8 @@ class Slots:
     def _closed(self, problem: Unavailable) -> float:
         if self._unreadable != str(problem):
             self._unreadable = str(problem)
-            self._journal.say("refused", why=f"registry_unreadable: {problem}")
+            why = f"registry_unreadable: {problem}; `leadsman doctor --repair` rebuilds it"
+            self._journal.say("refused", why=why)
         return LOOK_AGAIN
 
 

@@ -25,6 +25,7 @@ class Tidying:
         store: Store,
         folders: Iterable[Path],
         repos: Collection[Repo],
+        runs_dir: Path,
         *,
         journal: Journal,
     ) -> None:
@@ -32,6 +33,7 @@ class Tidying:
         self._store = store
         self._folders = tuple(folders)
         self._repos = repos
+        self._runs_dir = runs_dir
         self._journal = journal
 
     def sweep(self, _key: str = "") -> float:
@@ -55,8 +57,7 @@ class Tidying:
         mirror = self._repositories.known_mirror(repo)
         if mirror is None:
             return
-        with self._store.read() as connection:
-            held = [row.run_id for row in runs.open_runs(connection)]
+        held = self._held()
         keep = [folder / run_id for folder in self._folders for run_id in held]
         keep += [path for folder in self._folders for run_id in held for path in _below(folder / run_id)]
         with git_trouble(f"The worktrees of {repo} can't be swept"):
@@ -65,6 +66,17 @@ class Tidying:
                     self._journal.say("swept", repo=str(repo), path=str(gone))
             trash.empty(mirror.trash)
             mirror.tidy()
+
+    def _held(self) -> set[str]:
+        """Runs that are open by the index, or by their directory: an index that was lost frees nothing."""
+        with self._store.read() as connection:
+            held: set[str] = {row.run_id for row in runs.open_runs(connection)}
+        names = {path.name for folder in self._folders for path in _below(folder)}
+        return held | {name for name in names if self._is_open(self._runs_dir / name)}
+
+    @staticmethod
+    def _is_open(folder: Path) -> bool:
+        return folder.is_dir() and not (folder / "closed.json").exists()
 
     def _empty_one(self, repo: Repo) -> None:
         mirror = self._repositories.known_mirror(repo)

@@ -117,8 +117,10 @@ class Bot:
             store,
             (world.home / "worktrees", world.home / "checkouts"),
             [project.repo for project in config.projects],
+            world.runs,
             journal=self.journal,
         )
+        self._swept = False
         self.load = LoadWindow(world.home, world.environ, world.clock)
         self.dispatcher = Dispatcher(
             {
@@ -326,9 +328,11 @@ class Bot:
     # ── work ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _sweep(self, _key: str) -> float:
+        before = self.clock() if self._swept else None  # the first one looks at everything
+        self._swept = True
         with self.store.read() as connection:
-            open_runs = [row.run_id for row in runs.open_runs(connection)]
-            due = answers.due(connection)
+            open_runs = [row.run_id for row in runs.open_runs(connection) if self._is_due(row, before)]
+            due = answers.due(connection, before)
         for lane in self.inbox.lanes():
             self.dispatcher.put(Hint("lane", lane))
         self.dispatcher.put(Hint("waiting"))
@@ -339,6 +343,12 @@ class Bot:
         if self.config.server.keep_deliveries_seconds:
             self.inbox.purge(self.clock() - self.config.server.keep_deliveries_seconds)
         return SWEEP_SECONDS
+
+    def _is_due(self, row: runs.Row, before: float | None) -> bool:
+        """Whether there may be something to do for a run of which nobody told any news."""
+        if row.phase == "waiting" and row.cancel is None:
+            return not (self.world.runs / row.run_id / "intent.json").exists()  # it is offered a slot, not advanced
+        return before is None or row.due_at <= before
 
     def _say_state(self, key: str) -> None:
         self.fleet.write(key)

@@ -110,7 +110,7 @@ def _start(connection: sa.Connection, intent: Intent, hints: list[Hint], now: fl
     if other is not None:
         holder = Held(by=other.asked_by, since=_since(other.created_at), run_id=other.run_id, where=other.subject)
         return Text(wording.held(holder), well=False)
-    hints.append(Hint("waiting"))
+    hints += [Hint("waiting"), Hint("run", intent.run_id)]  # the second one makes its directory
     part = OfRun(intent.run_id)
     if isinstance(intent.reason, Command):
         return part

@@ -38,12 +38,18 @@ EXAMPLE = "20260101-000000-abcdef"
 
 @click.command(
     "doctor",
-    epilog="Examples: leadsman doctor, leadsman doctor --json. Exit code 1 where something is wrong.",
+    epilog="Examples: leadsman doctor, leadsman doctor --json, leadsman doctor --repair. Exit code 1 where something "
+    "is wrong.",
 )
 @json_option
+@click.option("--repair", is_flag=True, help="Build the index of the runs anew from their directories; no server runs.")
 @click.pass_obj
-def command(setting: Setting, as_json: bool) -> int:
+def command(setting: Setting, as_json: bool, repair: bool) -> int:
     """Looks for what is not in order: git, tmux, disk, home, forges, tokens and their rights, webhooks, branches."""
+    if repair:
+        from bot.cli.repair import repaired
+
+        return repaired(setting)
     found = list(findings(setting))
     if as_json:
         print(json.dumps([asdict(finding) for finding in found], indent=2))

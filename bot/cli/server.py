@@ -15,8 +15,9 @@ from bot.dashboard import pages
 from bot.dashboard.wellknown import well_known
 from bot.dispatch import Hint
 from bot.errors import Unavailable, UserError
+from bot.rebuilding import open_or_rebuild
 from bot.road import Observer
-from bot.store.engine import Store, open_store
+from bot.store.engine import Store
 from bot.wake import Doorbell
 from bot.wiring import Bot, World
 from webhooks.receiver import Application, Door
@@ -44,7 +45,10 @@ class Serving:
         self._wrong_config = ""
         for folder in (self._world.runs, home / "worktrees", home / "checkouts", home / "mirrors"):
             folder.mkdir(mode=0o700, exist_ok=True)
-        self.store: Store = open_store(config.store, home)
+        self.store: Store
+        self.store, rebuilt = open_or_rebuild(config.store, home)
+        if rebuilt is not None and (rebuilt.runs or rebuilt.unreadable):
+            log.warning("The store was missing; %s", rebuilt)
         self.bot = Bot(config, self._world, self.store, observe)
         self._door = Door(self.bot.tables, self.bot.inbox, self._wake_lane)
         self.application = Application(
@@ -104,6 +108,7 @@ class Serving:
 
     def _store_check(self) -> str:
         try:
+            self.store.check()
             with self.store.write() as connection:
                 connection.exec_driver_sql("SELECT 1")
         except Unavailable as problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,10 @@ from bot.errors import Unavailable, UserError
 from bot.store import StoreSettings, schema
 from bot.store.migrations import STEPS
 
+FILE = "leadsman.db"
+MAGIC = b"SQLite format 3\0"
+"""How the file begins: https://www.sqlite.org/fileformat.html"""
+
 BUSY_SECONDS = 4
 """How long one writer waits for another. Writers are few (group commit) and brief; a delivery may have to wait for two
 of them, and GitHub gives up on its answer after 10 s."""
@@ -22,8 +27,29 @@ of them, and GitHub gives up on its answer after 10 s."""
 class Store:
     """The one door to the database. `write()` is one transaction on disk when it returns; `read()` sees a snapshot."""
 
-    def __init__(self, engine: sa.Engine) -> None:
+    def __init__(self, engine: sa.Engine, file: Path | None = None) -> None:
         self.engine = engine
+        self.is_new = False
+        """It was made when it was opened: it is empty."""
+        self._file = file
+        self._identity: tuple[int, int] | None = None
+
+    def check(self) -> None:
+        """Raises `Unavailable` where SQLite's file is gone, another one, or no database any more: SQLite itself goes on
+        with what it has in memory, and what it decided from that would not last."""
+        if self._file is None:
+            return
+        try:
+            with self._file.open("rb") as file:
+                found, magic = os.fstat(file.fileno()), file.read(len(MAGIC))
+        except OSError as problem:
+            raise Unavailable(f"The store can't be read: {problem.strerror} ({self._file})") from problem
+        identity = (found.st_dev, found.st_ino)
+        self._identity = self._identity or identity
+        if identity != self._identity:
+            raise Unavailable(f"The store can't be read: {self._file} was replaced by another file")
+        if magic != MAGIC:
+            raise Unavailable(f"The store can't be read: {self._file} is not a database any more")
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
@@ -52,8 +78,9 @@ class Store:
 
 def open_store(settings: StoreSettings, home: Path) -> Store:
     """Opens (and makes or migrates) the store that `settings` names."""
-    store = Store(_engine(settings, home))
-    _migrate(store)
+    store = Store(_engine(settings, home), home / FILE if settings.url == "sqlite" else None)
+    store.is_new = _migrate(store)
+    store.check()
     return store
 
 
@@ -61,7 +88,7 @@ def _engine(settings: StoreSettings, home: Path) -> sa.Engine:
     if settings.url != "sqlite":
         return sa.create_engine(settings.url, pool_pre_ping=True)
     engine = sa.create_engine(
-        f"sqlite:///{home / 'leadsman.db'}",
+        f"sqlite:///{home / FILE}",
         connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
         pool_size=8,
         max_overflow=64,
@@ -84,12 +111,13 @@ def _begin_immediate(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
 
-def _migrate(store: Store) -> None:
+def _migrate(store: Store) -> bool:
+    """Whether it was empty until now."""
     with store.write() as connection:
         if not sa.inspect(connection).has_table("schema_version"):
             schema.metadata.create_all(connection)
             connection.execute(schema.schema_version.insert().values(version=schema.VERSION))
-            return
+            return True
         found = connection.execute(sa.select(schema.schema_version.c.version)).scalar_one()
         if found > schema.VERSION:
             raise UserError(
@@ -100,6 +128,7 @@ def _migrate(store: Store) -> None:
             STEPS[version](connection)
         if found < schema.VERSION:
             connection.execute(schema.schema_version.update().values(version=schema.VERSION))
+    return False
 
 
 def _brief(problem: Exception) -> str:

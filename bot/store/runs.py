@@ -40,6 +40,8 @@ class Row:
     closed_at: float | None
     resume: int | None
     """Which start of its command was asked for: 2 = the first resume."""
+    due_at: float
+    """Not before then is it tried again, unless something happens."""
 
 
 _ROW: tuple[Any, ...] = (  # the fields of Row, in order
@@ -58,6 +60,7 @@ _ROW: tuple[Any, ...] = (  # the fields of Row, in order
     runs.outdated,
     runs.closed_at,
     runs.resume,
+    runs.due_at,
 )
 
 
@@ -71,24 +74,34 @@ def add(connection: sa.Connection, intent: Intent) -> Row | None:
     same = sa.select(*_ROW).where(runs.subject == subject, runs.task == intent.task.name, runs.closed_at.is_(None))
     if (found := connection.execute(same).first()) is not None:
         return _row(found)
-    at = intent.at.timestamp()
-    connection.execute(
-        schema.runs.insert().values(
-            run_id=intent.run_id,
-            project=intent.project,
-            repo=str(intent.event.subject.repo),
-            subject=subject,
-            task=intent.task.name,
-            asked_by=intent.event.actor.login,
-            answer=intent.answer,
-            head=intent.head,
-            intent=codec.dump(Intent, intent),
-            phase="waiting",
-            created_at=at,
-            due_at=at,
-        )
-    )
+    connection.execute(schema.runs.insert().values(_values(intent)))
     return None
+
+
+def restore(connection: sa.Connection, intent: Intent, **known: object) -> bool:
+    """Puts a run back into the index that it is missing from; False where it is there. `known`: further columns."""
+    if get(connection, intent.run_id) is not None:
+        return False
+    connection.execute(schema.runs.insert().values({**_values(intent), **known}))
+    return True
+
+
+def _values(intent: Intent) -> dict[str, object]:
+    at = intent.at.timestamp()
+    return {
+        "run_id": intent.run_id,
+        "project": intent.project,
+        "repo": str(intent.event.subject.repo),
+        "subject": str(intent.event.subject),
+        "task": intent.task.name,
+        "asked_by": intent.event.actor.login,
+        "answer": intent.answer,
+        "head": intent.head,
+        "intent": codec.dump(Intent, intent),
+        "phase": "waiting",
+        "created_at": at,
+        "due_at": at,
+    }
 
 
 def get(connection: sa.Connection, run_id: str) -> Row | None:

@@ -1,0 +1,251 @@
+"""Builds the index of the runs anew from their directories, where the store was lost or can't be read.
+
+What the directories don't know is salvaged from a broken SQLite file as far as it can be read: deliveries, answers,
+what was obeyed. A server must not run meanwhile: the caller holds the home.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from bot import answers
+from bot.ages import Ages, Closed
+from bot.answers import OfRun
+from bot.codec import Unreadable
+from bot.errors import Unavailable, UserError
+from bot.invisible import made_visible
+from bot.liveness import cancel_asked
+from bot.model import Command, Commented, Intent, IssueRef, PullRef, TicketRef
+from bot.rundir import RunDir, all_runs
+from bot.store import StoreSettings, books, runs, schema
+from bot.store.engine import FILE, Store, open_store
+
+FROM_DIRECTORIES = ("schema_version", "runs", "leases")
+"""Tables that a broken file is not asked for: their truth is elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """What was done."""
+
+    runs: int
+    """Runs that the index did not have."""
+    leases: int
+    """Slots that runs hold, and the index did not know of."""
+    unreadable: tuple[Path, ...]
+    """Directories of runs that nobody can read: they are left as they are."""
+    set_aside: Path | None = None
+    """The broken file."""
+    salvaged: int = 0
+    """Rows that could still be read from it."""
+
+    def __str__(self) -> str:
+        said = [f"{self.runs} runs and {self.leases} held slots were put back into the index."]
+        if self.set_aside is not None:
+            said.append(f"The broken file is {self.set_aside} now; {self.salvaged} rows of it could still be read.")
+        if self.unreadable:
+            said.append(f"Nobody can read {', '.join(map(str, self.unreadable))}: they are left as they are.")
+        return " ".join(said)
+
+
+def repair(settings: StoreSettings, home: Path) -> Rebuilt:
+    """Sets a broken file aside, and puts back into the index what it lacks. Raises `Unavailable` where a database that
+    is not ours to replace can't be used."""
+    broken = None
+    if settings.url == "sqlite" and not _is_sound(home / FILE):
+        broken = _set_aside(home / FILE)
+    store = open_store(settings, home)
+    try:
+        with store.write() as connection:
+            salvaged = _salvage(broken, connection) if broken is not None else 0
+            rebuilt = rebuild(connection, home / "runs")
+    finally:
+        store.close()
+    return Rebuilt(
+        runs=rebuilt.runs,
+        leases=rebuilt.leases,
+        unreadable=rebuilt.unreadable,
+        set_aside=broken,
+        salvaged=salvaged,
+    )
+
+
+def open_or_rebuild(settings: StoreSettings, home: Path) -> tuple[Store, Rebuilt | None]:
+    """The store of a server. A missing one is empty, but for what the run directories know; one that can't be read
+    raises `UserError`, each time, until it is repaired."""
+    try:
+        store = open_store(settings, home)
+    except Unavailable as problem:
+        raise UserError(
+            f"{problem}. No run is started until it can be: `leadsman doctor --repair` sets a broken file aside and "
+            "builds its index anew, from the run directories."
+        ) from problem
+    if not store.is_new:
+        return store, None
+    with store.write() as connection:
+        return store, rebuild(connection, home / "runs")
+
+
+def rebuild(connection: sa.Connection, runs_dir: Path) -> Rebuilt:
+    """Puts back what the index lacks of the runs that the server was asked for: rows, slots, answers, what was
+    obeyed."""
+    added = leased = 0
+    unreadable = []
+    ended: list[tuple[Ages, Intent]] = []
+    obeyed: Counter[tuple[str, str, str]] = Counter()
+    for run in all_runs(runs_dir):
+        ages = Ages(run.path)
+        try:
+            intent = _intent(ages)
+            if intent is None:
+                continue  # it was handed off
+            _remember_as_obeyed(connection, intent, obeyed)
+            added += _put_back(connection, ages, intent)
+            if _holds_a_slot(ages) and not ages.has("ended"):
+                leased += _lease(connection, ages, intent)
+            elif _holds_a_slot(ages):
+                ended.append((ages, intent))
+        except Unreadable:
+            unreadable.append(run.path)
+    # A run that has ended may have given its slot back already, and another may have it: that one comes first.
+    leased += sum(_lease(connection, ages, intent) for ages, intent in ended)
+    return Rebuilt(runs=added, leases=leased, unreadable=tuple(unreadable))
+
+
+def _intent(ages: Ages) -> Intent | None:
+    """What was asked for: each age holds the one before, so that one broken file is not the end."""
+    problem = None
+    for name in ("intent", "claim", "run"):
+        try:
+            age = ages.read(name)
+        except Unreadable as unreadable:
+            problem = unreadable
+            continue
+        if age is not None:
+            found: Intent = age if isinstance(age, Intent) else age.intent
+            return found
+    if problem is not None:
+        raise problem
+    return None
+
+
+def _put_back(connection: sa.Connection, ages: Ages, intent: Intent) -> bool:
+    closed: Closed | None = ages.read("closed")
+    known: dict[str, object] = {"phase": _phase(ages), "cancel": cancel_asked(ages.path)}
+    if closed is not None:
+        ended = ages.ended
+        known |= {"closed_at": closed.at.timestamp(), "reason": ended.outcome.kind if ended else runs.HELD}
+    if closed is None:
+        _remember_to_answer(connection, intent)
+    return runs.restore(connection, intent, **known)
+
+
+def _phase(ages: Ages) -> str:
+    """The last step that is done, from the files it wrote."""
+    done = {
+        "closed": ages.has("closed"),
+        "report": ages.has("report"),
+        "publish": ages.has("ended"),
+        "check": ages.has("checked"),
+        "follow": ages.has("sealed"),
+        "start": RunDir(ages.path).status.exists(),
+        "prepare": ages.has("run"),
+        "claim": ages.has("claim") or ages.has("held"),
+    }
+    return next((step for step, so in done.items() if so), "waiting")
+
+
+def _remember_as_obeyed(connection: sa.Connection, intent: Intent, before: Counter[tuple[str, str, str]]) -> None:
+    """So that a second delivery of the comment does not start the run once more. `before` counts equal lines."""
+    what, reason = intent.event.what, intent.reason
+    if isinstance(what, Commented) and isinstance(reason, Command):
+        same = (str(intent.event.subject.repo), what.comment_id, made_visible(reason.line))
+        books.obey(connection, *same, before[same], at=intent.at.timestamp())
+        before[same] += 1
+
+
+def _remember_to_answer(connection: sa.Connection, intent: Intent) -> None:
+    what, subject = intent.event.what, intent.event.subject
+    if isinstance(subject, PullRef | IssueRef | TicketRef):
+        comment_id = what.comment_id if isinstance(what, Commented) else None
+        at = intent.at.timestamp()
+        answers.begin_again(connection, intent.answer, subject, OfRun(intent.run_id), at=at, comment_id=comment_id)
+
+
+def _holds_a_slot(ages: Ages) -> bool:
+    """Its slot is given back before its report is written."""
+    return ages.has("claim") and not ages.has("report") and not ages.has("closed")
+
+
+def _lease(connection: sa.Connection, ages: Ages, intent: Intent) -> bool:
+    claim = ages.claim
+    held = runs.leased(connection)
+    if claim is None or any(claim.lease.slot == slot or intent.run_id == run for slot, _, run, _ in held):
+        return False
+    at = claim.at.timestamp()
+    runs.take_slot(connection, claim.lease, intent.run_id, str(intent.event.subject.repo), at)
+    return True
+
+
+# ── the broken file ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_sound(file: Path) -> bool:
+    """Whether SQLite finds nothing wrong in the file; one that is missing has nothing wrong in it."""
+    if not file.exists():
+        return True
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True)) as connection:
+            return bool(connection.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
+    except sqlite3.Error:
+        return False
+
+
+def _set_aside(file: Path) -> Path:
+    """Renames the file and what belongs to it."""
+    aside = file.with_name(f"{file.name}.broken-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
+    for suffix in ("-wal", "-shm", ""):
+        part = Path(f"{file}{suffix}")
+        if part.exists():
+            part.rename(f"{aside}{suffix}")
+    return aside
+
+
+def _salvage(broken: Path, connection: sa.Connection) -> int:
+    """Copies what can be read of the other tables; what is there already, or does not fit, is left out."""
+    count = 0
+    try:
+        with closing(sqlite3.connect(f"{broken.absolute().as_uri()}?mode=rw", uri=True)) as old:
+            for table in schema.metadata.sorted_tables:
+                if table.name not in FROM_DIRECTORIES:
+                    count += sum(_copied(connection, table, row) for row in _rows(old, table))
+    except sqlite3.Error:
+        pass  # it can't be opened at all
+    return count
+
+
+def _rows(old: sqlite3.Connection, table: sa.Table) -> Iterator[dict[str, object]]:
+    """The rows of a table up to the first that can't be read."""
+    names = [column.name for column in table.columns]
+    try:
+        for row in old.execute(f"SELECT {', '.join(names)} FROM {table.name}"):  # noqa: S608  # names of our own schema
+            yield dict(zip(names, row, strict=True))
+    except sqlite3.Error:
+        return
+
+
+def _copied(connection: sa.Connection, table: sa.Table, row: dict[str, object]) -> bool:
+    try:
+        with connection.begin_nested():
+            connection.execute(table.insert().values(row))
+    except sa.exc.SQLAlchemyError:
+        return False
+    return True
