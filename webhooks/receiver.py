@@ -141,11 +141,11 @@ class Door:
             return NO_METHOD
         if size is not None and size > SIZE:
             return TOO_LARGE
-        name, _, token = name.partition("/")
+        name, slash, token = name.partition("/")
         table = self.tables.get(name)
-        if table is None or (token and not _is_token(table, token)):
+        if table is None or (slash and not _is_token(table, token)):
             return UNKNOWN
-        if token:
+        if slash:
             return None
         if not any(key.secret for key in table.keys):
             return CLOSED
@@ -159,9 +159,9 @@ class Door:
         body = read(SIZE + 1 if size is None else size)
         if len(body) != size and (size is not None or len(body) > SIZE):
             return (TRUNCATED if size is not None else TOO_LARGE), None
-        name, _, token = name.partition("/")
+        name, slash, _ = name.partition("/")
         table = self.tables[name]
-        own = (Key(table.token),) if token and table.token else ()
+        own = (Key(table.token),) if slash and table.token else ()
         keys = own or signed_by(table.kind, headers, body, (key for key in table.keys if key.secret))
         if not keys:
             return UNSIGNED, None
