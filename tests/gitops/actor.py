@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,6 +65,29 @@ def land(mirror: Mirror, spec: dict[str, Any]) -> object:
     return None
 
 
+def publish_many(mirror: Mirror, spec: dict[str, Any]) -> object:
+    """Commit `count` times to a branch that others publish to as well, each time as if there were nobody else; the
+    commits that landed, and how many pushes that took."""
+    landed, pushes = [], 0
+    for number in range(spec["count"]):
+        base = tip = spec["base"]
+        tip = publish.commit_files(mirror, base, {f"{spec['name']}-{number}": b"1\n"}, BOT, f"{spec['name']} {number}")
+        seen = mirror.remote_ref(spec["ref"])
+        while True:
+            if seen is not None and not mirror.is_ancestor(seen, tip):
+                assert mirror.fetch_commit(seen, ref=spec["ref"])
+                tip = str(publish.rebase(mirror, tip, base, seen, BOT))
+                base = seen
+            pushes += 1
+            match publish.push_exact(mirror, tip, spec["ref"], expect=seen):
+                case publish.Pushed():
+                    landed.append(tip)
+                    break
+                case publish.Rejected(seen, _):
+                    time.sleep(random.uniform(0, 0.05))
+    return [landed, pushes]
+
+
 def note(mirror: Mirror, spec: dict[str, Any]) -> object:
     return type(notes.write(mirror, spec["sha"], spec["content"].encode(), BOT)).__name__
 
@@ -82,6 +107,7 @@ ACTIONS: dict[str, Callable[[Mirror, dict[str, Any]], object]] = {
     "hold": hold,
     "land": land,
     "note": note,
+    "publish_many": publish_many,
     "refresh": refresh,
     "seal": seal,
 }

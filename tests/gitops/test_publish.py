@@ -178,6 +178,23 @@ def test_eight_bots_publish_to_one_branch_and_nothing_is_lost(
     assert {f"bot{number}" for number in range(8)} <= set(files)
 
 
+def test_eight_bots_publish_twenty_five_times_each_and_all_two_hundred_commits_land(
+    ada: Folder, origin: Folder, main: str, tmp_path: Path, start: Start
+) -> None:
+    actors = []
+    for number in range(8):
+        mirror = Mirror(tmp_path / f"host{number}" / "shop.git", Remote(str(origin.path)))
+        mirror.ensure()
+        mirror.refresh()
+        actors.append(start("publish_many", mirror, base=main, ref=BRANCH, name=f"bot{number}", count=25))
+    landed = [sha for shas, _ in race(actors) for sha in shas]
+    assert 200 == len(set(landed))
+    published = origin.git("rev-list", f"{main}..{BRANCH}").split()
+    assert set(landed) == set(published), "each as it was pushed, and nothing beside them"
+    files = origin.git("ls-tree", "--name-only", BRANCH).splitlines()
+    assert {f"bot{bot}-{number}" for bot in range(8) for number in range(25)} <= set(files)
+
+
 def test_commits_are_signed_where_there_is_a_key(mirror: Mirror, ada: Folder, main: str, tmp_path: Path) -> None:
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
