@@ -10,7 +10,7 @@ from bot.ages import Sealed
 from bot.claims import Claims
 from bot.errors import Forbidden, Gone
 from bot.forges import Forge
-from bot.model import Failed, Lost, Outcome, Published, PullRef, Run, Sha, Unchanged
+from bot.model import Failed, Lost, Outcome, Published, PullRef, Repo, Run, Sha, Unchanged
 from bot.publishing import RUN_BRANCHES, SKIP_CI, PublishSettings, protecting
 from bot.repositories import Repositories, git_trouble
 from bot.worksite import trailers
@@ -52,7 +52,7 @@ class Landing:
         repo = intent.event.subject.repo
         shared = intent.task.publish == "shared"
         branch = intent.publish.branch if shared else f"{RUN_BRANCHES}{run.id}"
-        if (why := forbidden(self._repositories.forge(repo), intent.publish, run, branch)) is not None:
+        if (why := forbidden(self._repositories.forge(repo), intent.publish, repo, branch)) is not None:
             return Failed("publish", f"{why} ({repo.name})")
         if not self._claims.ours(run.claim):
             return Lost("Its claim was taken away while it worked, so it published nothing.")
@@ -141,10 +141,9 @@ class Landing:
             return f"could not be opened: {problem}"
 
 
-def forbidden(forge: Forge, settings: PublishSettings, run: Run, branch: str) -> str | None:
+def forbidden(forge: Forge, settings: PublishSettings, repo: Repo, branch: str) -> str | None:
     """Why nothing may be pushed to `branch`, asked of the forge now: never the default branch, nor one that it protects
     or that `publish.never` names."""
-    repo = run.intent.event.subject.repo
     why = protecting_now(settings, branch, forge.repository(repo).default_branch)
     if why is None and forge.protected(repo, branch):
         return f"{branch} is protected on the forge; nothing is ever pushed there."

@@ -18,6 +18,9 @@ RUN_BRANCHES = "leadsman/run/"
 
 SKIP_CI = "[skip ci]"
 
+ORPHAN_BRANCH = "leadsman/board"
+"""Where a board is that shares no history with the code, where nothing else is said."""
+
 _AUTHOR = re.compile(r"(?P<name>[^<>\x00-\x1f\x7f]*[^<>\x00-\x20\x7f])\s*<(?P<email>[^<>\s\x00-\x1f\x7f]+)>")
 
 
@@ -96,6 +99,22 @@ class RepositoryPublish(Settings):
         default=None, description="pull request from a run's branch; default: the server's"
     )
     remove_merged: bool | None = Field(default=None, description="remove merged branches; default: the server's")
+
+
+class BoardSettings(Settings):
+    """`[board]`."""
+
+    projects: Texts = Field(default=(), description="names of the projects whose repository gets a board; `*` = all")
+    branch: BranchName | None = Field(
+        default=None, description=f"where it is published; default: [publish] branch, or {ORPHAN_BRANCH} as an orphan"
+    )
+    orphan: bool = Field(default=False, description="its branch begins with it, and shares no history with the code")
+    every_seconds: int = Field(
+        default=600, ge=0, le=86_400, description="how often it is looked after; 0 = only after each run"
+    )
+
+    def where(self, published: PublishSettings) -> str:
+        return self.branch or (ORPHAN_BRANCH if self.orphan else published.branch)
 
 
 def branch_problem(branch: str, never: Iterable[str]) -> str | None:

@@ -6,7 +6,7 @@ What can't be seen is said to be so; it is never taken for right.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,8 +15,8 @@ from bot.logs import digest_of
 from bot.publishing import RUN_BRANCHES
 from bot.rendering import render
 from bot.reports import Report
-from bot.signing import Envelope, PublicKey
-from bot.statement import Statement, without_carried
+from bot.signing import Envelope, Malformed, PublicKey, envelope
+from bot.statement import Statement, opened, without_carried
 from bot.verification import shown_path
 from gitops import evidence
 from gitops.git import GitError
@@ -71,6 +71,22 @@ def of_signature(found: Envelope, key: PublicKey | None) -> Finding:
         return differs("signature", "the report was changed after it was signed")
     whose = f"by another key ({signers[0][:16]}…)" if signers else "by nobody who says who they are"
     return differs("signature", f"it is signed {whose}, not by {key.id[:16]}…")
+
+
+def of_run(folder: Path, key: PublicKey, mirror_of: Callable[[Report], Mirror]) -> list[Finding]:
+    """All that can be checked of the report in a run's directory; nothing where there is none."""
+    try:
+        found = envelope((folder / "report.json").read_bytes())
+    except FileNotFoundError:
+        return []
+    except Malformed as problem:
+        return [differs("report", str(problem))]
+    signature = of_signature(found, key)
+    try:
+        statement = opened(found)
+    except Malformed as problem:
+        return [signature, differs("report", str(problem))]
+    return [signature, *of_commit(statement, mirror_of(statement.report)), *of_logs(statement, folder)]
 
 
 def of_comment(text: str, report: Report) -> Finding:

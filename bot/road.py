@@ -340,6 +340,7 @@ class Road:
             self._journal.say(phase, run=run_id, why=reason)
         self._hints.put(Hint("answer", row.answer))
         self._hints.put(Hint("state"))
+        self._hints.put(Hint("board"))
 
     def _seal(self, ages: Ages, run: Run) -> Wait | None:
         message = _commit_message(run)
@@ -453,6 +454,7 @@ class Road:
         self._note(ages.path.name, phase="closed", closed_at=at.timestamp(), reason=_why_released(ages))
         self._hints.put(Hint("answer", ages.intent.answer))
         self._hints.put(Hint("state"))
+        self._hints.put(Hint("board"))
         if isinstance(ages.intent.event.what, Claimable):
             self._hints.put(Hint("scan"))  # there is room for the next one
         return None

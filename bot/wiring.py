@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-from bot import answers, landing, road, rundir
+from bot import answers, landing, recheck, road, rundir
+from bot.board import Boards, Host
 from bot.claimbook import ClaimBook
 from bot.claims import Claims
 from bot.claimsweep import ClaimSweep
@@ -20,18 +21,20 @@ from bot.config import Config
 from bot.configured import Configured
 from bot.dashboard.reading import Reading
 from bot.dispatch import Dispatcher, Hint
-from bot.errors import Forbidden, Gone, NotYet, Unavailable
+from bot.errors import Forbidden, Gone, NotYet, Unavailable, UserError
 from bot.fleetstate import FleetState, counts
 from bot.forges import FORGES, Around, Forge
 from bot.hostload import LoadWindow, host_load
 from bot.journal import Journal
 from bot.leaving import Leaving
 from bot.masking import Masking
+from bot.merged import Merged
 from bot.missed import Missed
 from bot.model import Event, Ignored, LookAgain, PullRef, Repo, RunId
 from bot.polling import Polling
 from bot.projects import Project
 from bot.reporter import Reporter
+from bot.reports import Report
 from bot.repositories import Repositories
 from bot.secret import Secret
 from bot.signing import own_key
@@ -48,6 +51,7 @@ from bot.verification import Verification
 from bot.watch import Watcher
 from bot.worksite import Worksite
 from gitops.git import Identity
+from gitops.mirror import Mirror
 from handlers.carry_out import carry_out
 from handlers.decide import decide
 from handlers.desk import Books, Index, RunningDesk
@@ -121,6 +125,9 @@ class Bot:
             journal=self.journal,
         )
         self._swept = False
+        self.merged = Merged(
+            self.repositories, world.runs, [project.repo for project in config.projects], journal=self.journal
+        )
         self.load = LoadWindow(world.home, world.environ, world.clock)
         self.dispatcher = Dispatcher(
             {
@@ -135,6 +142,8 @@ class Bot:
                 "missed": self._ask_for_missed,
                 "look": self._look,
                 "state": self._say_state,
+                "board": self._publish_boards,
+                "merged": self.merged.sweep,
                 "poll": self._poll,
                 "claims": self._sweep_claims,
                 "scan": self._scan,
@@ -153,6 +162,7 @@ class Bot:
             journal=self.journal,
             clock=world.clock,
         )
+        self.boards = boards(config, world, store, self.repositories, self.masking, load=self.load.p95)
         self.fleet = FleetState(
             store, world.home, self.slots, cap=config.fleet.cap, configuration=lambda: self._configuration
         )
@@ -238,6 +248,7 @@ class Bot:
             files=RepositoryFiles(self.config, self.forges, self.store, self.journal),
             runs=Index(self.store, self.world.runs, self.masking, lambda connection: counts(connection, self.slots)),
             memory=Books(self.store),
+            verify=self._verified,
             clock=self.clock,
             new_run_id=lambda: RunId(rundir.new_run_id(moment(self.clock()), os.urandom(3))),
         )
@@ -304,6 +315,9 @@ class Bot:
         self.dispatcher.start()
         self.dispatcher.put(Hint("sweep"))
         self.dispatcher.put(Hint("tidy"))
+        self.dispatcher.put(Hint("merged"))
+        if on_a_board(self.config):
+            self.dispatcher.put(Hint("board"))
         self.dispatcher.put(Hint("load"))
         self.dispatcher.put(Hint("missed"))
         for name in self.trackers:
@@ -349,6 +363,23 @@ class Bot:
         if row.phase == "waiting" and row.cancel is None:
             return not (self.world.runs / row.run_id / "intent.json").exists()  # it is offered a slot, not advanced
         return before is None or row.due_at <= before
+
+    def _verified(self, run_id: RunId) -> list[recheck.Finding]:
+        def mirror(report: Report) -> Mirror:
+            return self.repositories.mirror(Repo(report.repository.forge, report.repository.name))
+
+        return recheck.of_run(self.world.runs / run_id, self.key.public, mirror)
+
+    def _publish_boards(self, _key: str) -> float | None:
+        """After each run, and by the clock; what can't be published now is tried at the next occasion."""
+        for project in on_a_board(self.config):
+            try:
+                commit = self.boards.publish(project.repo)
+            except (Unavailable, Gone, Forbidden, UserError) as problem:
+                self.journal.say("no_board", repo=str(project.repo), why=str(problem))
+            else:
+                self.journal.say("board", repo=str(project.repo), commit=commit)
+        return float(self.config.board.every_seconds) or None
 
     def _say_state(self, key: str) -> None:
         self.fleet.write(key)
@@ -486,6 +517,38 @@ class Bot:
 
 def reading_of_configuration(at: float, problem: str) -> dict[str, str]:
     return {"read_at": moment(at).isoformat(), "problem": problem}
+
+
+def on_a_board(config: Config) -> list[Project]:
+    """The projects whose repository has a board."""
+    wished = config.board.projects
+    return [project for project in config.projects if "*" in wished or project.name in wished]
+
+
+def boards(
+    config: Config,
+    world: World,
+    store: Store,
+    repositories: Repositories,
+    masking: Masking,
+    *,
+    load: Callable[[], tuple[float | None, int]],
+) -> Boards:
+    def host() -> Host:
+        p95, cpus = load()
+        return Host(config.fleet.slots, None if p95 is None else round(p95, 2), cpus)
+
+    return Boards(
+        repositories,
+        store,
+        world.runs,
+        config.board,
+        config.publish,
+        identity=identity_of(config),
+        masking=masking,
+        host=host,
+        clock=world.clock,
+    )
 
 
 def identity_of(config: Config) -> Identity:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from bot.invisible import name_of
-from bot.markdown import block, code, inline
+from bot.markdown import block, cell, code, inline
 from bot.model import BranchRef, Failed, Held, Intent, Published, Unchanged
 from bot.reports import Report
 
@@ -420,6 +421,33 @@ def pull_body(intent: Intent) -> str:
         f"The commits of run {code(intent.run_id)} of {code(intent.task.name)}, which {code(intent.event.actor.login)} "
         f"asked for on {inline(subject)}. What was checked stands in its report there, and in the note on its last "
         "commit (`refs/notes/leadsman`)."
+    )
+
+
+def no_report(run_id: str) -> str:
+    return f"Run {code(run_id)} has no report on this host, so there is nothing to check."
+
+
+class Found(Protocol):
+    """A claim that was checked again."""
+
+    @property
+    def claim(self) -> str: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def detail(self) -> str: ...
+
+
+def verified(run_id: str, task: str, findings: Sequence[Found]) -> str:
+    held = sum(1 for finding in findings if finding.verdict == "holds")
+    rows = "\n".join(
+        f"| {cell(inline(one.claim))} | {one.verdict} | {cell(inline(one.detail))} |" for one in findings[:100]
+    )
+    return (
+        f"The report of run {code(run_id)} of {code(task)}, checked again: {held} of {len(findings)} claims hold.\n\n"
+        f"| claim | verdict | seen |\n|---|---|---|\n{rows}\n\n"
+        "Anybody can do the same, with the checks run again: `leadsman verify` in a clone."
     )
 
 

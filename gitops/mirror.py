@@ -128,6 +128,11 @@ class Mirror:
         """What the remote's `ref` (its full name) holds now."""
         return self.remote_refs(ref).get(ref)
 
+    def tracked(self, branch: str) -> str | None:
+        """What the remote's branch held when it was last refreshed."""
+        ref = f"refs/remotes/origin/{branch}"
+        return self.git.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", check=False).text or None
+
     def merge_base(self, one: str, other: str) -> str | None:
         """The best common ancestor of two commits, if they have one."""
         done = self.git.run("merge-base", one, other, check=False)

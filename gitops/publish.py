@@ -21,6 +21,7 @@ __all__ = [
     "incorporate",
     "push_exact",
     "rebase",
+    "remove",
     "same_files",
     "signed",
 ]
@@ -46,6 +47,11 @@ def push_exact(mirror: Mirror, sha: str, ref: str, *, expect: str | None) -> Pus
         seen = mirror.remote_ref(ref)
         return Pushed(sha, ref) if seen == sha else Rejected(seen, f"{expect} is not part of {sha}")
     return push(mirror, sha, ref, expect=expect) or Pushed(sha, ref)
+
+
+def remove(mirror: Mirror, ref: str, *, expect: str) -> bool:
+    """Take the remote's `ref` away if it still holds `expect`; is it away?"""
+    return push(mirror, None, ref, expect=expect) is None
 
 
 def incorporate(mirror: Mirror, tip: str, onto: str, identity: Identity, message: str) -> str | Conflict:

@@ -89,6 +89,7 @@ def _change(connection: sa.Connection, change: Change, hints: list[Hint], now: f
         case CancelAll(subject, why):
             for row in runs.open_runs(connection, subject=str(subject)):
                 _stop(connection, row.run_id, why, hints)
+            hints.append(Hint("merged"))
         case unreachable:
             assert_never(unreachable)
 

@@ -16,6 +16,7 @@ from bot.logs import tail
 from bot.masking import Masking
 from bot.model import Limit, PullRef, Repo, RunId, Sha, Subject, Thread, TicketRef
 from bot.projects import Project
+from bot.recheck import Finding
 from bot.rundir import RunDir, read_json
 from bot.store import books, runs
 from bot.store.engine import Store
@@ -119,6 +120,7 @@ class RunningDesk:
         files: RepositoryFiles,
         runs: Index,
         memory: Books,
+        verify: Callable[[RunId], Sequence[Finding]],
         clock: Callable[[], float],
         new_run_id: Callable[[], RunId],
     ) -> None:
@@ -129,6 +131,7 @@ class RunningDesk:
         self._files = files
         self.runs = runs
         self.memory = memory
+        self._verify = verify
         self._clock = clock
         self._new_run_id = new_run_id
 
@@ -174,6 +177,10 @@ class RunningDesk:
 
     def changed_between(self, repo: Repo, before: Sha, after: Sha) -> Collection[str] | None:
         return self._forges[repo.forge].changed_between(repo, before, after)
+
+    def verified(self, run: RunView) -> Sequence[Finding]:
+        """By the bot's own key and mirror, and the logs in the run's directory."""
+        return self._verify(run.run_id)
 
     def new_run_id(self) -> RunId:
         return self._new_run_id()

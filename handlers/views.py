@@ -24,6 +24,7 @@ from bot.model import (
 )
 from bot.projects import Project
 from bot.publishing import PublishSettings
+from bot.recheck import Finding
 from bot.tasks import Rule, Task
 from bot.trackers import Ticket
 
@@ -196,6 +197,9 @@ class Desk(Protocol):
 
     def changed_between(self, repo: Repo, before: Sha, after: Sha) -> Collection[str] | None:
         """The paths that a push to a branch changed; None where that can't be told."""
+
+    def verified(self, run: RunView) -> Sequence[Finding]:
+        """What is found of the claims of an ended run's report, now; nothing where it has none."""
 
     def new_run_id(self) -> RunId: ...
     def now(self) -> datetime: ...

@@ -30,6 +30,7 @@ def check(sheet: Sheet, draft: Draft) -> None:
         _repositories(draft, _written(sheet.document.get("project"), "repository")),
         _budget(draft.budget),
         _publish(draft),
+        _board(draft, named["project"]),
     ):
         sheet.problem(path, what)
 
@@ -179,6 +180,16 @@ def _publish(draft: Draft) -> Found:
     glob = protecting(draft.publish.never, run_branch)
     if glob is not None:
         yield ("publish", "never"), f'"{glob}" protects the runs\' own branches, leadsman/run/<run_id>, too'
+
+
+def _board(draft: Draft, named: Mapping[Path, str]) -> Found:
+    names = sorted(set(named.values()))
+    for place, name in enumerate(draft.board.projects):
+        if name != "*" and name not in names:
+            yield ("board", "projects", place), _undefined(name, "[[project]]", names)
+    branch = draft.board.where(draft.publish)
+    if branch != draft.publish.branch and (problem := branch_problem(branch, draft.publish.never)) is not None:
+        yield ("board", "branch"), problem
 
 
 def _variables(draft: Draft) -> Iterator[tuple[Path, str]]:

@@ -14,7 +14,7 @@ from bot.config.values import shown
 from bot.fleet import FleetSettings
 from bot.nearest import did_you_mean
 from bot.projects import Project
-from bot.publishing import PublishSettings
+from bot.publishing import BoardSettings, PublishSettings
 from bot.serving import ServerSettings
 from bot.settings import Settings
 from bot.store import StoreSettings
@@ -39,6 +39,7 @@ class Draft:
     fleet: FleetSettings
     budget: BudgetSettings
     publish: PublishSettings
+    board: BoardSettings
 
 
 def read(sheet: Sheet) -> Draft:
@@ -55,6 +56,7 @@ def read(sheet: Sheet) -> Draft:
         fleet=_one(sheet, FleetSettings, "fleet"),
         budget=_one(sheet, BudgetSettings, "budget"),
         publish=_one(sheet, PublishSettings, "publish"),
+        board=_one(sheet, BoardSettings, "board"),
     )
 
 

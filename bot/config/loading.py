@@ -16,7 +16,7 @@ from bot.errors import UsageError
 from bot.fleet import FleetSettings
 from bot.model import Repo
 from bot.projects import Project
-from bot.publishing import PublishSettings
+from bot.publishing import BoardSettings, PublishSettings
 from bot.serving import ServerSettings
 from bot.settings import Settings
 from bot.store import StoreSettings
@@ -45,6 +45,7 @@ class Config:
     fleet: FleetSettings
     budget: BudgetSettings
     publish: PublishSettings
+    board: BoardSettings
     secret_names: frozenset[str]
     """The environment variables that hold the server's own secrets: no run may be given one."""
     warnings: tuple[Problem, ...]
@@ -103,6 +104,7 @@ def load(path: Path | None, environ: Mapping[str, str], *, home: Path) -> Config
         fleet=draft.fleet,
         budget=draft.budget,
         publish=draft.publish,
+        board=draft.board,
         secret_names=checks.secret_names(draft),
         warnings=tuple(sheet.warnings),
     )

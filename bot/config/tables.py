@@ -11,7 +11,7 @@ from bot.budget import BudgetSettings
 from bot.fleet import FleetSettings
 from bot.forges import FORGES
 from bot.projects import Project
-from bot.publishing import PublishSettings, RepositoryPublish
+from bot.publishing import BoardSettings, PublishSettings, RepositoryPublish
 from bot.serving import ServerSettings
 from bot.settings import Settings
 from bot.store import StoreSettings
@@ -54,6 +54,7 @@ TABLES: Mapping[str, One | Many | ByKind] = {
     "fleet": One(FleetSettings),
     "budget": One(BudgetSettings),
     "publish": One(PublishSettings),
+    "board": One(BoardSettings),
 }
 """leadsman.toml."""
 

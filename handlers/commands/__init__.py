@@ -15,6 +15,7 @@ from handlers.commands.retry import RETRY
 from handlers.commands.run import RUN
 from handlers.commands.status import STATUS
 from handlers.commands.tasks import TASKS
+from handlers.commands.verify import VERIFY
 from handlers.record import Command
 
 COMMANDS: Mapping[str, Command] = {
@@ -28,6 +29,7 @@ COMMANDS: Mapping[str, Command] = {
     "retry": RETRY,
     "claim": CLAIM,
     "release": RELEASE,
+    "verify": VERIFY,
     "hold": HOLD,
     "unhold": UNHOLD,
     "ok-to-test": OK_TO_TEST,

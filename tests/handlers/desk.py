@@ -31,6 +31,7 @@ from bot.model import (
     TicketRef,
 )
 from bot.projects import Project
+from bot.recheck import Finding
 from bot.tasks import Rule, Task
 from bot.trackers import Ticket
 from handlers.decide import decide
@@ -87,6 +88,7 @@ class Room:
     rows: list[RunView] = field(default_factory=list)
     fullness: HostView = field(default_factory=lambda: HostView(slots=4, held=1, peak=2, pending=3))
     logs: dict[RunId, list[str]] = field(default_factory=dict)
+    findings: dict[RunId, tuple[Finding, ...]] = field(default_factory=dict)
     time: datetime = NOW
     ids: int = 0
     failing: dict[str, Exception] = field(default_factory=dict)
@@ -274,6 +276,9 @@ class Room:
 
     def changed_between(self, repo: Repo, before: Sha, after: Sha) -> Collection[str] | None:
         return self.pushed_paths
+
+    def verified(self, run: RunView) -> Sequence[Finding]:
+        return self.findings.get(run.run_id, ())
 
     def new_run_id(self) -> RunId:
         self.ids += 1

@@ -9,6 +9,7 @@ import pytest
 
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.model import Command, Commented, Ignored, IssueRef, Permission, Repo, RunId
+from bot.recheck import Finding
 from bot.tasks import Task
 from handlers import permission
 from handlers.commands import COMMANDS
@@ -323,6 +324,25 @@ def test_logs_show_the_end_and_stay_in_their_block(room: Room) -> None:
         assert "it takes a number from 1 to 1000" in room.says("rea", f"/logs {wrong}")
 
 
+def test_an_ended_runs_report_is_checked_again(room: Room) -> None:
+    room.says("will", "/run fix")
+    run_id = room.rows[0].run_id
+    assert "has not ended" in room.says("rea", f"/verify {run_id}")
+    room.ends(run_id)
+    assert room.says("rea", "/verify") == (f"Run `{run_id}` has no report on this host, so there is nothing to check.")
+    room.findings[run_id] = (
+        Finding("signature", "holds", "by the key abc"),
+        Finding("log a|b", "differs", "@ann <b>"),
+    )
+    assert room.says("rea", "/verify") == (
+        f"The report of run `{run_id}` of `fix`, checked again: 1 of 2 claims hold.\n\n"
+        "| claim | verdict | seen |\n|---|---|---|\n"
+        "| signature | holds | by the key abc |\n"
+        "| log a\\|b | differs | @\u200bann &lt;b&gt; |\n\n"
+        "Anybody can do the same, with the checks run again: `leadsman verify` in a clone."
+    )
+
+
 def test_a_huge_log_fits_into_the_answer(room: Room) -> None:
     room.says("will", "/run fix")
     room.logs[room.rows[0].run_id] = ["\u65e5" * 50_000, "the end"]
@@ -434,7 +454,7 @@ def test_help_lists_what_this_person_may_do_in_a_code_block(room: Room) -> None:
     assert "What `rea` may do here, with **read** permission:" == intro
     assert ("```", "```") == (fence, end)
     usages = [line.split()[0] for line in lines if line.startswith("/")]
-    assert ["/help", "/tasks", "/status", "/logs", "/cancel", "/resume", "/retry"] == usages
+    assert ["/help", "/tasks", "/status", "/logs", "/cancel", "/resume", "/retry", "/verify"] == usages
     assert "    ends a run, waiting or under way (only runs that you asked for)" in lines
 
 
