@@ -45,6 +45,7 @@ TOOLS = {
         ),
         "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
     ),
+    "systemd": Tool(_on_path("systemd-analyze"), "apt-get install systemd"),
     "bubblewrap": Tool(_on_path("bwrap"), "apt-get install bubblewrap"),
 }
 """What `@pytest.mark.needs(...)` may name."""
