@@ -288,7 +288,7 @@ class Supervisor:
             try:
                 self.state_file.write(self.status)
             except OSError:
-                if time.monotonic() >= until:
+                if time.monotonic() >= until or not os.path.isdir(self.folder):
                     break
                 time.sleep(TURN)  # nobody tells when a disk has room again
             else:

@@ -427,6 +427,16 @@ def test_a_command_whose_start_can_not_be_recorded_never_runs(harbour: Harbour) 
     assert seen["status"]["state"] == "created"
 
 
+def test_a_supervisor_whose_directory_is_gone_ends_with_its_run(harbour: Harbour) -> None:
+    go, gone = Fifo(harbour.folder / "go"), Fifo(harbour.folder / "gone")
+    run = harbour.start("sh", "-c", 'read x < go; rm -rf "$LEADSMAN_RUN_DIR"; echo > gone; exec sleep 1000')
+    pid = supervisor(run)
+    go.path.write_text("\n")
+    assert gone.line() == ""
+    os.kill(pid, signal.SIGTERM)
+    await_end(pid)  # it does not try for a minute to write down what nobody can find
+
+
 def test_the_files_of_a_finished_run_are_those_of_the_contract(harbour: Harbour) -> None:
     run = harbour.start("true")
     harbour.ended(run)
