@@ -151,5 +151,7 @@ def find(store: Path, prefix: str) -> RunDir:
         names = ", ".join(run.path.name for run in found)
         raise UsageError(f"{prefix} is the start of {len(found)} runs in {store}: {names}. Give more of the id.")
     if not found:
-        raise UsageError(f"There is no run {prefix} in {store}. `leadsman runs` lists those there are.")
+        raise UsageError(
+            f"There is no run {prefix or 'without an id'} in {store}. `leadsman runs` lists those there are."
+        )
     return found[0]

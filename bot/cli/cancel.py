@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     if status["state"] == "cancelled":
         return 0
     if is_over(status):
-        print(f"Run {run.run_id} was {status['state']} before it could be cancelled.", file=sys.stderr)
+        print(f"Run {run.run_id} has ended before ({status['state']}): there is nothing to cancel.", file=sys.stderr)
     else:
         print(f"Run {run.run_id} was started again meanwhile. Cancel it once more.", file=sys.stderr)
     return 1

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from bot.cli.options import Options, printable, read, say
 from bot.errors import UsageError
@@ -84,21 +85,27 @@ def chosen_driver(given: str | None) -> str:
 
 
 def told(run: RunDir, record: Mapping[str, object], *, as_json: bool) -> int:
-    """Prints the record of a start; the exit code that agrees with it."""
-    if as_json:
-        print(json.dumps(record))
-    else:
-        where = f"{record.get('run_id')} round {record.get('round')} {printable(run.path)}"
-        say(f"{record['status']} {where}\nreport {printable(run.waiting)}")
+    """Prints the record of a start; the exit code that agrees with it, also where nobody can read what is printed."""
+    where = f"{record.get('run_id')} round {record.get('round')} {printable(run.path)}"
+    lines = f"{record['status']} {where}\nreport {printable(run.waiting)}"
+    _tell(sys.stdout, json.dumps(record) if as_json else lines)
     if record["status"] == "waiting":
         return 0
-    print(printable(record.get("error") or "The run did not start."), file=sys.stderr)
+    _tell(sys.stderr, printable(record.get("error") or "The run did not start."))
     return EXIT_FAILED
+
+
+def _tell(stream: TextIO, text: str) -> None:
+    try:
+        say(text, stream)
+        stream.flush()
+    except OSError:  # a full disk, a reader that has gone: the record says it all, and the run is what it is
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # or Python would complain at its end
 
 
 def _no_record(options: Options, why: str) -> int:
     text = f"The run was not started, since {why}"
     if "--json" in options.flags:
-        print(json.dumps({"run_id": None, "status": "failed", "found": False, "error": text}))
-    print(printable(text), file=sys.stderr)
+        _tell(sys.stdout, json.dumps({"run_id": None, "status": "failed", "found": False, "error": text}))
+    _tell(sys.stderr, printable(text))
     return EXIT_FAILED

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from bot.errors import UsageError
 
@@ -94,7 +94,8 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
-def say(text: str) -> None:
-    """Prints lines, also where the terminal has no letter for something in them."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"  # there may be no output to write to
-    print(text.encode(encoding, "backslashreplace").decode(encoding))
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Prints lines (default: to stdout), also where the terminal has no letter for something in them."""
+    stream = stream or sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"  # there may be no output to write to
+    print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)

@@ -218,6 +218,19 @@ def test_many_handoffs_at_once_are_as_many_runs(harbour: Harbour) -> None:
     }
 
 
+@pytest.mark.parametrize("argv", [["sleep", "1000"], ["nonesuch-command"]])
+def test_the_exit_code_is_right_where_nothing_can_be_printed(harbour: Harbour, argv: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    environ = {**os.environ, "LEADSMAN_HOME": str(harbour.folder / "home")}
+    with Path("/dev/full").open("w") as full, os.fdopen(writer, "w") as broken:
+        for stream in (full, broken):
+            call = [SCRIPT, "handoff", *SETSID, "--", *argv]
+            done = subprocess.run(call, env=environ, stdout=stream, stderr=stream, check=False)
+            assert done.returncode == (0 if argv[0] == "sleep" else 3)
+    assert {record(run)["status"] for run in all_runs(harbour.store)} == {"waiting" if argv[0] == "sleep" else "failed"}
+
+
 def test_a_caller_without_input_and_error_streams_is_served(harbour: Harbour) -> None:
     leadsman = Path(PYTHON).with_name("leadsman")
     script = f"'{leadsman}' --store X handoff --driver setsid --wait 20 -- sh -c 'echo out; exit 0' <&- 2>&-"
