@@ -134,9 +134,11 @@ class Answers:
         journal: Journal,
         *,
         masking: Masking,
+        patient: bool,
         clock: Callable[[], float],
     ) -> None:
         self._store = store
+        self._patient = patient
         self._runs_dir = runs_dir
         self._talks = talks
         self._journal = journal
@@ -167,12 +169,19 @@ class Answers:
                 self._set(key, due_at=None)
             elif row.due_at <= self._clock():
                 self._set(key, due_at=self._clock() + NET_SECONDS)
-        except (Gone, Forbidden) as problem:  # the thread, or our right to write in it, is gone: nobody to tell
-            self._journal.say("unanswered", answer=key, why=str(problem))
-            self._set(key, due_at=None)
+        except Forbidden as problem:
+            if self._patient:  # a token that is refused may be renewed
+                return self._put_off(key, row.tries, Unavailable(str(problem)))
+            self._give_up(key, problem)
+        except Gone as problem:  # the thread is gone: nobody to tell
+            self._give_up(key, problem)
         except Unavailable as problem:
             return self._put_off(key, row.tries, problem)
         return None
+
+    def _give_up(self, key: str, problem: Exception) -> None:
+        self._journal.say("unanswered", answer=key, why=str(problem))
+        self._set(key, due_at=None)
 
     def _part(self, section: Section) -> Part:
         match section:
@@ -273,8 +282,7 @@ class Answers:
 
     def _put_off(self, key: str, tries: int, problem: Unavailable) -> float | None:
         if tries >= TRIES:
-            self._journal.say("unanswered", answer=key, why=str(problem))
-            self._set(key, due_at=None)
+            self._give_up(key, problem)
             return None
         now = self._clock()
         delay = min(300.0, 2.0 ** min(tries + 1, 9))

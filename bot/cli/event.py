@@ -56,7 +56,7 @@ def command(setting: Setting, file: Path, source: str, name: str, delivery: str 
 
 def _work(config: Config, folder: Path, told: Delivery) -> int:
     store = open_store(config.store, folder)
-    bot = Bot(config, World(home=folder, environ=os.environ), store)
+    bot = Bot(config, World(home=folder, environ=os.environ, patient=False), store)
     _remember(bot.inbox, told)
     if told.ignored:
         print(f"ignored: {told.ignored}")

@@ -225,3 +225,19 @@ def readiness(town: Town) -> tuple[int, str]:
     """The status, and what is said of the disk."""
     answer = requests.get(f"{town.address}/readyz", timeout=10)
     return answer.status_code, answer.json()["checks"]["disk"]
+
+
+def test_a_token_that_is_refused_for_a_while_costs_the_while_and_no_command(town: Town) -> None:
+    repo = town.repo()
+    pull, other = town.pull_of(repo), town.pull_of(repo, head="other", files={"o.txt": "x\n"})
+    town.start()
+    town.says(other, "/help")
+    answered(town, other, "What `alice` may do here")  # it works, and knows who it is
+    town.world.revoke(town.bot.token)
+    town.says(pull, "/run fix")
+    town.until("it is refused", lambda: '"forbidden"' in town.journal() or None)
+    town.world.renew(town.bot.token)
+    town.says(other, "/status")  # which nothing holds up
+    answered(town, other, "No run was asked for here yet")
+    answered(town, pull, "**Published**")
+    assert len(town.run_branches(repo)) == 1

@@ -171,6 +171,9 @@ class World:
     def revoke(self, token: str) -> None:
         self._revoked.add(token)
 
+    def renew(self, token: str) -> None:
+        self._revoked.discard(token)
+
     def installation_token(self, one: Installation, names: frozenset[str]) -> tuple[str, datetime]:
         token, expires_at = f"ghs_{secrets.token_hex(18)}", self.now() + self.token_life
         self._installation_tokens[token] = (Viewer(one.app.bot, one, names), expires_at)
