@@ -32,7 +32,10 @@ class Store:
         self.is_new = False
         """It was made when it was opened: it is empty."""
         self._file = file
-        self._identity: tuple[int, int] | None = None
+        # Opened once, and closed after SQLite's own: whoever closes a file gives up every lock that the process has on
+        # it, SQLite's, too, and the next stranger to leave takes the log away from under us.
+        # https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
+        self._handle: int | None = None
 
     def check(self) -> None:
         """Raises `Unavailable` where SQLite's file is gone, another one, or no database any more: SQLite itself goes on
@@ -40,13 +43,13 @@ class Store:
         if self._file is None:
             return
         try:
-            with self._file.open("rb") as file:
-                found, magic = os.fstat(file.fileno()), file.read(len(MAGIC))
+            if self._handle is None:
+                self._handle = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
+            ours, found = os.fstat(self._handle), self._file.stat()
+            magic = os.pread(self._handle, len(MAGIC), 0)
         except OSError as problem:
             raise Unavailable(f"The store can't be read: {problem.strerror} ({self._file})") from problem
-        identity = (found.st_dev, found.st_ino)
-        self._identity = self._identity or identity
-        if identity != self._identity:
+        if (ours.st_dev, ours.st_ino) != (found.st_dev, found.st_ino):
             raise Unavailable(f"The store can't be read: {self._file} was replaced by another file")
         if magic != MAGIC:
             raise Unavailable(f"The store can't be read: {self._file} is not a database any more")
@@ -74,6 +77,9 @@ class Store:
 
     def close(self) -> None:
         self.engine.dispose()
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
 
 
 def open_store(settings: StoreSettings, home: Path) -> Store:
