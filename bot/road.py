@@ -60,6 +60,9 @@ log = logging.getLogger(__name__)
 START_TRIES = 6
 """How often a run's start is tried while the outside does not answer, before it is given up (about two minutes)."""
 
+TOLD_TRIES = 2
+"""After so many, the comment says what it waits for; a hiccup is not worth an edit."""
+
 END_TRIES = 40
 """How often its end is tried: the work is done and worth waiting for (about three hours)."""
 
@@ -481,6 +484,8 @@ class Road:
             stage = "start" if before else "publish"
             self._end(ages, Failed(stage, f"{problem} (tried {tries} times)"))
             return 0.0
+        if tries == TOLD_TRIES:
+            self._hints.put(Hint("answer", ages.intent.answer))
         return delay
 
 

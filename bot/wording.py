@@ -364,7 +364,7 @@ def waiting(run_id: str, task: str, reason: str, position: int) -> str:
 
 
 def running(run_id: str, task: str, started: str) -> str:
-    since = f" since {inline(started)}" if started else ""
+    since = f" since {code(started)}" if started else ""
     return f"Run {code(run_id)} of {code(task)} is under way{since}. Its report will stand here; `/cancel` stops it."
 
 

@@ -241,3 +241,15 @@ def test_a_token_that_is_refused_for_a_while_costs_the_while_and_no_command(town
     answered(town, other, "No run was asked for here yet")
     answered(town, pull, "**Published**")
     assert len(town.run_branches(repo)) == 1
+
+
+def test_a_run_that_can_not_start_says_so_in_its_comment(town: Town) -> None:
+    repo = town.repo()
+    pull = town.pull_of(repo)
+    town.world.fail_next("GET /acme/shop.git/info/refs", 500, times=None)
+    town.start()
+    town.says(pull, "/run fix")
+    answered(town, pull, "500")
+    town.world.heal()
+    answered(town, pull, "**Published**")
+    assert len(town.answers(pull)) == 1
