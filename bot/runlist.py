@@ -39,7 +39,8 @@ def looking_at(url: str | Path) -> Iterator[sa.Connection]:
         engine.dispose()
     except (SQLAlchemyError, ImportError) as problem:
         cause = getattr(problem, "orig", None) or problem
-        raise UnreadableRuns(f"The runs can't be read from the store: {str(cause).splitlines()[0]}") from problem
+        where = "the store" if isinstance(url, str) else url  # a database's URL may hold its password
+        raise UnreadableRuns(f"The runs can't be read from {where}: {str(cause).splitlines()[0]}.") from problem
 
 
 def _sqlite(file: Path) -> sa.Engine:

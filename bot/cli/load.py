@@ -191,14 +191,14 @@ def _told(report: dict[str, Any]) -> list[str]:
         word = "within" if report["load_within_2x_cpus"] else "ABOVE"
         lines = [
             f"Load: {word} 2 x {report['cpus']} CPUs (p95 {report['load1_p95']:.2f}).",
-            f"  {report['samples']} samples, {first} to {last} UTC",
+            f"  {_counted(report['samples'], 'sample')}, {first} to {last} UTC",
             f"  p50 {report['load1_p50']:.2f}, max {report['load1_max']:.2f}",
             f"  above 2 x CPUs in {report['share_above_2x_cpus']:.2%} of the samples",
         ]
         if report["pool_held_max"] is not None:
             lines.append(f"  passes held: {report['pool_held_mean']:.2f} on average, {report['pool_held_max']} at most")
     if report["bad_lines"]:
-        lines.append(f"  {report['bad_lines']} lines were no samples and were left out")
+        lines.append(f"  {_counted(report['bad_lines'], 'line')} left out: not a sample")
     return [*lines, *_convergence_told(report["convergence"])]
 
 
@@ -210,5 +210,9 @@ def _convergence_told(found: dict[str, Any]) -> list[str]:
     for run in found["cohort"]:
         mark = {None: "?", True: "+", False: "-"}[run["converged"]]
         late = f", {run['timed_out']}" if run["timed_out"] else ""
-        lines.append(f"  {mark} {run['run']}: {run['status']}, {run['fix_rounds']} fix rounds{late}")
+        lines.append(f"  {mark} {run['run']}: {run['status']}, {_counted(run['fix_rounds'], 'fix round')}{late}")
     return lines
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
