@@ -39,6 +39,7 @@ from bot.repositories import Repositories
 from bot.secret import Secret
 from bot.signing import own_key
 from bot.slots import Slots
+from bot.spares import Spares
 from bot.store import books, runs
 from bot.store.engine import Store
 from bot.talk import Talks
@@ -144,6 +145,8 @@ class Bot:
                 "missed": self._ask_for_missed,
                 "look": self._look,
                 "state": self._say_state,
+                "spare": self._prepare_spare,
+                "spares": self._sweep_spares,
                 "board": self._publish_boards,
                 "merged": self.merged.sweep,
                 "poll": self._poll,
@@ -151,6 +154,16 @@ class Bot:
                 "scan": self._scan,
             },
             threads=THREADS,
+        )
+        self.spares = Spares(
+            world.home / "spares",
+            config.fleet.spares,
+            [project.repo for project in config.projects],
+            self.repositories,
+            store,
+            hints=self.dispatcher,
+            journal=self.journal,
+            clock=world.clock,
         )
         self.watcher = Watcher(lambda run_id: self.dispatcher.put(Hint("run", run_id)))
         self.desk = self._make_desk()
@@ -296,6 +309,7 @@ class Bot:
                 load=host_load,
                 clock=self.clock,
                 keep_failed=config.fleet.keep_failed_worktrees,
+                spare=self.spares.take,
             ),
             verification=Verification(repositories, world.home / "checkouts", world.environ, masking=self.masking),
             landing=landing.Landing(repositories, claims, identity),
@@ -323,6 +337,7 @@ class Bot:
         self.dispatcher.start()
         self.dispatcher.put(Hint("sweep"))
         self.dispatcher.put(Hint("tidy"))
+        self.dispatcher.put(Hint("spares"))
         self.dispatcher.put(Hint("merged"))
         if on_a_board(self.config):
             self.dispatcher.put(Hint("board"))
@@ -388,6 +403,12 @@ class Bot:
             else:
                 self.journal.say("board", repo=str(project.repo), commit=commit)
         return float(self.config.board.every_seconds) or None
+
+    def _prepare_spare(self, repo: str) -> None:
+        self.spares.prepare(repo)
+
+    def _sweep_spares(self, key: str) -> float:
+        return self.spares.sweep(key)
 
     def _say_state(self, key: str) -> None:
         self.fleet.write(key)

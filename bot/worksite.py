@@ -11,7 +11,7 @@ from typing import Literal
 from bot import occupants
 from bot.errors import Gone
 from bot.forges import Forge
-from bot.model import BranchRef, Claim, Failed, Intent, IssueRef, PullRef, Run, Sha, TicketRef
+from bot.model import BranchRef, Claim, Failed, Intent, IssueRef, PullRef, Repo, Run, Sha, TicketRef
 from bot.passes import wrapped
 from bot.pool import pool_environment
 from bot.publishing import SKIP_CI
@@ -46,10 +46,12 @@ class Worksite:
         load: Callable[[], tuple[float, int]],
         clock: Callable[[], float],
         keep_failed: bool = False,
+        spare: Callable[[Repo, Mirror], Path | None] = lambda _repo, _mirror: None,
     ) -> None:
         self._repositories = repositories
         self._worktrees = worktrees
         self._keep_failed = keep_failed
+        self._spare = spare
         self._identity = identity
         self._trackers = trackers
         self._environ = environ
@@ -74,7 +76,7 @@ class Worksite:
         path = self.path(intent.run_id)
         try:
             with git_trouble("The worktree can't be made"):
-                worktree.add(mirror, path, branch=branch, sha=intent.head)
+                worktree.add(mirror, path, branch=branch, sha=intent.head, spare=self._spare(repo, mirror))
         except worktree.Taken as problem:
             return Failed("prepare", f"{path} holds another worktree, which was left alone: {problem}")
         at = datetime.fromtimestamp(self._clock(), UTC)

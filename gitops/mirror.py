@@ -102,6 +102,11 @@ class Mirror:
         """Is the commit `sha` here?"""
         return self.git.run("cat-file", "-e", f"{sha}^{{commit}}", check=False).code == 0
 
+    def fetched(self, branch: str) -> str | None:
+        """Where the remote's `branch` (without `refs/heads/`) stood when it was fetched last: a hint, see above."""
+        ref = f"refs/remotes/origin/{branch}^{{commit}}"
+        return self.git.run("rev-parse", "--verify", "--quiet", ref, check=False).text or None
+
     def read_file(self, sha: str, path: str, *, limit: int) -> bytes | TooLarge | None:
         """The file at `path` in the commit `sha`; None where there is no plain file (a link is not followed)."""
         if "\0" in path or not {"", ".", ".."}.isdisjoint(path.split("/")):

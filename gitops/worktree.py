@@ -56,6 +56,29 @@ def checkout(mirror: Mirror, path: Path, sha: str) -> Worktree:
     return _fill(tree, sha, "")
 
 
+def is_spare(mirror: Mirror, path: Path) -> bool:
+    """Is there a complete `checkout` at `path`?"""
+    tree = Worktree(mirror, path)
+    return tree.branch == "" and not tree.damaged
+
+
+def refresh(mirror: Mirror, path: Path, sha: str) -> bool:
+    """The commit `sha`, whole and clean, at `path`, like `checkout`; False if it stood there already. A checkout in
+    which nobody ever worked, that is there, is moved: only the difference is written."""
+    tree = Worktree(mirror, path)
+    with mirror.locked():
+        there = is_spare(mirror, path)
+        if there and tree.head == sha:
+            return False
+        if there:
+            tree.reopen()  # nobody takes it meanwhile, and if we are killed it is made anew
+    if there:
+        _fill(tree, sha, "")
+    else:
+        checkout(mirror, path, sha)
+    return True
+
+
 def put_files(mirror: Mirror, path: Path, sha: str, files: Sequence[str]) -> None:
     """Make `files` of the worktree at `path` what they are in the commit `sha`; those it has not are removed."""
     if not files:

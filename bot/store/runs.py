@@ -114,6 +114,18 @@ def intent(connection: sa.Connection, run_id: str) -> Intent | None:
     return codec.load(Intent, text) if text else None
 
 
+def last_intent(connection: sa.Connection, repo: str, *, since: float) -> Intent | None:
+    """What was asked for last in a repository, and since then."""
+    query = sa.select(runs.intent).where(runs.repo == repo, runs.created_at >= since)
+    text = connection.execute(query.order_by(runs.created_at.desc()).limit(1)).scalar()
+    return codec.load(Intent, text) if text else None
+
+
+def repositories_since(connection: sa.Connection, since: float) -> set[str]:
+    """The repositories in which anything was asked for since then."""
+    return set(connection.execute(sa.select(runs.repo).where(runs.created_at >= since).distinct()).scalars())
+
+
 def waiting(connection: sa.Connection, *, limit: int | None = None) -> Sequence[Row]:
     """The runs that wait for a slot, in the order they came: the first `limit` of them."""
     query = sa.select(*_ROW).where(runs.closed_at.is_(None), runs.phase == "waiting")

@@ -395,3 +395,37 @@ def test_a_sweep_prunes_registrations_of_strangers_whose_folder_is_gone(
     worktree.sweep(mirror, place, [tree.path])
     assert {"there", tree.registration.name} == {path.name for path in registrations.iterdir()}
     assert not worktree.damaged(mirror, tree.path)
+
+
+def test_a_refreshed_spare_is_whole_clean_and_moved_only_by_what_differs(
+    mirror: Mirror, ada: Folder, main: str, place: Path
+) -> None:
+    spare = place / "spares" / "1"
+    assert worktree.refresh(mirror, spare, main)
+    assert worktree.is_spare(mirror, spare)
+    assert not worktree.refresh(mirror, spare, main)
+    untouched = (spare / "README.md").stat()
+    later = ada.commit({"later.txt": "1"})
+    ada.push("HEAD:main")
+    mirror.refresh()
+    assert mirror.fetched("main") == later
+    assert worktree.refresh(mirror, spare, later)
+    assert (spare / "later.txt").read_text() == "1"
+    assert untouched.st_ino == (spare / "README.md").stat().st_ino
+    assert worktree.is_spare(mirror, spare)
+    (spare / ".git").unlink()
+    assert not worktree.is_spare(mirror, spare)
+    assert worktree.refresh(mirror, spare, later)
+    assert worktree.is_spare(mirror, spare)
+
+
+def test_a_spare_that_is_being_refreshed_is_nobodys_to_take(mirror: Mirror, main: str, place: Path) -> None:
+    spare = place / "spares" / "1"
+    worktree.refresh(mirror, spare, main)
+    Worktree(mirror, spare).reopen()  # as a refresh that was killed leaves it
+    assert not worktree.is_spare(mirror, spare)
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main, spare=spare)
+    assert tree.head == main
+    assert spare.exists()
+    assert worktree.refresh(mirror, spare, main)
+    assert worktree.is_spare(mirror, spare)
