@@ -87,6 +87,12 @@ def stamp(journal: Sequence[Entry]) -> str:
     return str(news[-1] if news else 0)
 
 
+def was_tried(journal: Sequence[Entry]) -> bool:
+    """Has a bot claimed the ticket since the last news of it?"""
+    last = int(stamp(journal))
+    return any(entry.id > last and claim_in(entry) is not None for entry in journal)
+
+
 def _is_routine(entry: Entry) -> bool:
     failed = entry.text.startswith(f"{RELEASED}: {FAILED}")
     return claim_in(entry) is not None or entry.text.startswith(CONCEDED) or failed

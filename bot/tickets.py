@@ -144,8 +144,8 @@ class Tickets:
         try:
             ticket = tracker.ticket(ref)
             claim = epoch.claim_of(ticket.journal, intent.run_id)
-            if _is_finished(ticket, claim, intent.run_id):
-                return
+            if _is_finished(ticket, claim, intent.run_id) or (claim is None and _is_scheduled(intent)):
+                return  # what nobody asked for and what was never claimed is no news to the people there
             tracker.look_at_formatting(ref, intent.run_id)
             note, status = self._last_word(ticket, claim, ended.outcome, intent, tracker)
             report = render(read(RunDir(ages.path).report_json.read_text()).report, budget=ROOM)

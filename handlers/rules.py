@@ -32,6 +32,8 @@ from handlers.patience import patience
 from handlers.starting import Head, head_now
 from handlers.views import Desk, PlacedRule, TaskList
 
+DOES_NOT_HOLD = "its conditions do not hold."
+
 _MOMENT = 10
 """Seconds."""
 
@@ -123,7 +125,7 @@ def _one(placed: PlacedRule, ordinal: int, scene: _Scene) -> Fired:
     if known is None:
         return Fired(reasons=(f"{placed.place}: there is no task {rule.task} in this project.",))
     if not _holds(rule.if_, event, scene.head, desk):
-        return Fired(reasons=(f"{placed.place}: its conditions do not hold.",))
+        return Fired(reasons=(f"{placed.place}: {DOES_NOT_HOLD}",))
     repo, names = event.subject.repo, [_fact(placed, scene, stamp) for stamp in _stamps(event, scene.head)]
     if any(desk.memory.already_obeyed(repo, "rule", name, 0) for name in names):
         return Fired(reasons=(f"{placed.place}: it has fired for this before.",))

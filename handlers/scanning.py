@@ -9,12 +9,16 @@ from bot import epoch
 from bot.dispatch import Hint
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.journal import Journal
-from bot.model import Claimable, Event, Ignored, TicketRef
+from bot.model import Claimable, Event, TicketRef
 from bot.projects import Project
 from bot.trackers import Ticket, Tracker
+from handlers import rules
 from handlers.decide import decide
-from handlers.decision import Decision, Start
+from handlers.decision import Decision
 from handlers.views import Desk
+
+AGAIN_SECONDS = 600
+"""After so long a ticket is tried again that a run was started for and that no claim came of."""
 
 Carry = Callable[[Decision, Event], list[Hint]]
 
@@ -53,10 +57,9 @@ class Scan:
         anew = anew or self.asking
         hints: list[Hint] = []
         for project in self._projects:
-            if not any(rule.rule.on == "schedule" for rule in self._desk.tasks(project).rules):
-                continue
             try:
-                hints += self._look(project, anew)
+                if any(rule.rule.on == "schedule" for rule in self._desk.tasks(project).rules):
+                    hints += self._look(project, anew)
             except (Gone, Forbidden, Unavailable) as problem:
                 self._journal.say("unscanned", project=project.name, why=str(problem))
         return hints
@@ -80,25 +83,50 @@ class Scan:
     def _take(self, tracker: Tracker, listed: Ticket, anew: str) -> list[Hint]:
         try:
             ticket = tracker.ticket(listed.ref)
-            if epoch.holder(ticket.journal) is not None or tracker.open_among(ticket.blocked_by):
+            if not anew and epoch.was_tried(ticket.journal):
+                self._passed[listed.ref] = listed.updated_at
                 return []
-            event = Event(
-                source=tracker.name,
-                delivery=f"scan-{ticket.ref.number}-{epoch.stamp(ticket.journal)}",
-                subject=ticket.ref,
-                actor=ticket.author,
-                what=Claimable(f"{epoch.stamp(ticket.journal)} {anew}".rstrip()),
-                head_sha=None,
-                at=ticket.updated_at,
-            )
+            if (why := self._against(tracker, ticket)) is not None:
+                self._skip(listed, why)
+                return []
+            event = self._event(tracker, ticket, anew)
             decision = decide(event, self._desk)
         except (Gone, Forbidden) as problem:
-            self._journal.say("skipped", ticket=str(listed.ref), why=str(problem))
+            self._skip(listed, str(problem))
             return []
-        if isinstance(decision, Ignored) or not any(isinstance(one, Start) for one in decision.results):
+        if isinstance(decision, Decision):
+            return self._carry(decision, event)
+        if rules.DOES_NOT_HOLD in decision.reason:
             self._passed[listed.ref] = listed.updated_at
-            return []
-        return self._carry(decision, event)
+        return []
+
+    def _skip(self, listed: Ticket, why: str) -> None:
+        self._journal.say("skipped", ticket=str(listed.ref), why=why)
+
+    def _against(self, tracker: Tracker, ticket: Ticket) -> str | None:
+        """Why nothing can start on it now, whatever the rules say."""
+        if (holder := epoch.holder(ticket.journal)) is not None:
+            return f"{holder.by} has it with run {holder.run_id}"
+        if blockers := tracker.open_among(ticket.blocked_by):
+            return f"it waits for {', '.join(map(str, blockers))}"
+        claimed = tracker.claiming.claimed
+        if ticket.allowed is not None and claimed.casefold() not in {name.casefold() for name in ticket.allowed}:
+            return f"the workflow lets the bot not set {claimed}"
+        return None
+
+    def _event(self, tracker: Tracker, ticket: Ticket, anew: str) -> Event:
+        """A ticket is taken once for what was last done to it; where no claim came of that, because a tracker or a
+        remote was away, again after a while."""
+        stamp = f"{epoch.stamp(ticket.journal)} {int(self._desk.now().timestamp() // AGAIN_SECONDS)}"
+        return Event(
+            source=tracker.name,
+            delivery=f"scan-{ticket.ref.number}-{stamp.replace(' ', '-')}",
+            subject=ticket.ref,
+            actor=ticket.author,
+            what=Claimable(f"{epoch.stamp(ticket.journal)} {anew}" if anew else stamp),
+            head_sha=None,
+            at=ticket.updated_at,
+        )
 
 
 def _claims(trackers: Mapping[str, Tracker], name: str | None) -> bool:
