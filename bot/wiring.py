@@ -116,7 +116,7 @@ class Bot:
         self.forges = connect(config, surroundings)
         self.trackers = connect_trackers(config, surroundings)
         self.tables = tables(config, surroundings)
-        self.masking = Masking(secrets_of(config, world, self.tables))
+        self.masking = Masking(secrets_of(config, world, self.tables, surroundings))
         self.repositories = Repositories(world.home / "mirrors", self.forges)
         self.inbox = Inbox(store, world.clock, limit=config.server.queue_limit)
         self.tidying = Tidying(
@@ -655,10 +655,12 @@ def tables(config: Config, surroundings: Around) -> dict[str, Table]:
     return found
 
 
-def secrets_of(config: Config, world: World, senders: Mapping[str, Table]) -> list[Secret]:
+def secrets_of(config: Config, world: World, senders: Mapping[str, Table], surroundings: Around) -> list[Secret]:
     """Everything that must never be shown."""
     signing = [key.secret for table in senders.values() for key in table.keys]
     signing += [table.token for table in senders.values() if table.token is not None]
+    for name, settings in config.trackers.items():
+        signing.append(import_module(TRACKERS[kind_of(settings)]).api_key(name, settings, surroundings))
     named = [Secret(world.environ[name]) for name in config.secret_names if world.environ.get(name)]
     return [*signing, *named]
 

@@ -68,7 +68,7 @@ def _boards(setting: Setting, config: Config) -> Iterator[Boards]:
     try:
         surroundings = around(config, world, store)
         repositories = Repositories(setting.home / "mirrors", connect(config, surroundings))
-        masking = Masking(secrets_of(config, world, tables(config, surroundings)))
+        masking = Masking(secrets_of(config, world, tables(config, surroundings), surroundings))
         load = LoadWindow(setting.home, os.environ, world.clock)
         yield boards(config, world, store, repositories, masking, load=load.p95)
     finally:

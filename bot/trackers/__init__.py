@@ -12,8 +12,8 @@ from bot.talk import Talk
 
 TRACKERS = {"redmine": "bot.trackers.redmine"}
 """kind -> module, imported only for a kind that the configuration names. Each has `Settings` (its table),
-`connect(name, settings, projects, around) -> Tracker`, `webhook_secrets(name, settings, around)` and
-`webhook_token(name, settings, around)`."""
+`connect(name, settings, projects, around) -> Tracker`, and `api_key`, `webhook_secrets` and `webhook_token`, each
+called with `(name, settings, around)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

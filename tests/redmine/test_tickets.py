@@ -174,3 +174,20 @@ def test_a_release_ends_the_run_that_holds_the_ticket(town: TicketTown) -> None:
     assert town.site.status(number) == "New"
     town.until("the run is closed", town.closed)
     town.assert_nothing_is_left(repo)
+
+
+def test_a_key_from_a_file_works_and_reaches_no_report(town: TicketTown) -> None:
+    key = town.variables.pop("REDMINE_KEY")
+    file = town.folder / "redmine.key"
+    file.write_text(f"{key}\n")
+    (town.folder / "leadsman.toml").touch(0o600)  # it says where a secret is
+    town.config = town.config.replace('api_key_env = "REDMINE_KEY"', 'api_key_file = "redmine.key"')
+    town.shop()
+    town.task("leak", ["sh", "-c", f"cat {file}; exit 1"])
+    town.start()
+    number = town.site.ticket()
+    town.site.change(number, notes="/run leak")
+    town.poll()
+    released = town.note(number, "claim released")
+    assert "***" in released
+    assert key not in released

@@ -14,7 +14,7 @@ from bot.trackers.redmine.settings import Settings
 if TYPE_CHECKING:
     from bot.trackers.redmine.client import Redmine
 
-__all__ = ["Settings", "connect", "webhook_secrets", "webhook_token"]
+__all__ = ["Settings", "api_key", "connect", "webhook_secrets", "webhook_token"]
 
 
 def connect(name: str, settings: Settings, projects: Mapping[str, Repo], around: Around) -> Redmine:
@@ -25,7 +25,7 @@ def connect(name: str, settings: Settings, projects: Mapping[str, Repo], around:
     from bot.trackers.redmine.client import Redmine  # python-redmine costs 0.1 s, and `config check` needs none of it
     from bot.trackers.redmine.door import Door
 
-    return Redmine(name, settings, projects, Door(settings, _key(name, settings, around), around.clock))
+    return Redmine(name, settings, projects, Door(settings, api_key(name, settings, around), around.clock))
 
 
 def webhook_secrets(name: str, settings: Settings, around: Around) -> tuple[Secret, ...]:
@@ -46,7 +46,8 @@ def webhook_token(name: str, settings: Settings, around: Around) -> Secret | Non
     return token
 
 
-def _key(name: str, settings: Settings, around: Around) -> Secret:
+def api_key(name: str, settings: Settings, around: Around) -> Secret:
+    """The key of the bot's user. Raises `UserError`."""
     if settings.api_key_env is not None:
         return _variable(name, "api_key_env", settings.api_key_env, around)
     path = around.base / str(settings.api_key_file)
