@@ -6,7 +6,10 @@ Standard library only, and little of it: it is looked up before every command th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def host_size(system: str = "/") -> int:

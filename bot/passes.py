@@ -8,10 +8,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
 
 from bot import pool
 from bot.cpus import host_size
@@ -19,7 +17,11 @@ from bot.pool import HELD, Hold, PoolUnusable, SizesDiffer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
+    from collections.abc import Mapping, Sequence
     from typing import Literal, NoReturn
+else:
+    import _signal as signal  # its numbers and functions, without the enums: making those takes longer than a pass
 
 USAGE, NOT_EXECUTABLE, NOT_FOUND = 125, 126, 127
 """Exit codes of `run` that are its own, as env(1) and timeout(1) have them."""

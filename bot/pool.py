@@ -12,10 +12,10 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # importing typing takes as long as all the rest
+if TYPE_CHECKING:  # importing these takes as long as all the rest
+    from collections.abc import Callable, Mapping
     from typing import Self
 
 HELD = "LEADSMAN_PASSES_HELD"
@@ -118,8 +118,8 @@ class Pool:
         """The size that the pool was made for; None before anyone took a pass. Raises PoolUnusable when unreadable."""
         name = f"{self.path}/size"
         try:
-            with open(name, encoding="ascii", errors="replace") as file:
-                text = file.read(32).removesuffix("\n")
+            with open(name, "rb") as file:  # no codec has to be imported for it
+                text = file.read(32).decode("utf-8", "replace").removesuffix("\n")
         except FileNotFoundError:
             return None
         except OSError as problem:
@@ -145,8 +145,8 @@ class Pool:
             return
         draft = f"{self.path}/size.{os.getpid()}.{os.urandom(4).hex()}"
         try:
-            with open(draft, "w", encoding="ascii") as file:
-                file.write(f"{self.size}\n")
+            with open(draft, "wb") as file:
+                file.write(b"%d\n" % self.size)
             os.link(draft, f"{self.path}/size")  # whole or not at all, and never over somebody else's
         except FileExistsError:
             self.compare_size()

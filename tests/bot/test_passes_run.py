@@ -522,3 +522,12 @@ def test_the_jobserver_has_a_name_where_make_takes_one(host: Host, make: str) ->
     ended = host.run("run", "--jobserver", "--passes", ALL, "--", sys.executable, "-c", FIFO, env=environ)
     tokens = "b'" + "+" * (SIZE - 1) + "'"
     assert (0, f"{tokens}\n" if SIZE > 1 else "") == (ended.returncode if SIZE > 1 else 0, ended.stdout)
+
+
+def test_to_take_a_pass_little_has_to_be_imported(host: Host) -> None:
+    code = "import sys; from bot import passes; passes.run(['--', 'true'], {'LEADSMAN_POOL_DIR': sys.argv[1]})"
+    code = f"import sys; sys.path.append({str(Path(__file__).parents[2])!r}); {code}; print(*sys.modules)"
+    argv = [sys.executable, "-I", "-S", "-c", code, host.folder / "pool"]
+    seen = set(subprocess.run(argv, capture_output=True, check=True, text=True).stdout.split())
+    assert "bot.pool" in seen
+    assert not seen & {"enum", "signal", "collections", "typing", "select", "encodings.ascii", "bot.bell"}
