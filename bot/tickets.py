@@ -13,12 +13,14 @@ from bot import epoch
 from bot.ages import Ages
 from bot.claimbook import ClaimBook
 from bot.errors import Forbidden, Gone
+from bot.issuelabels import IssueLabels
 from bot.model import (
     Claim,
     Commented,
     Failed,
     Held,
     Intent,
+    IssueRef,
     Outcome,
     Published,
     RuleFired,
@@ -48,6 +50,7 @@ class Tickets:
     def __init__(
         self,
         trackers: Mapping[str, Tracker],
+        labels: IssueLabels,
         book: ClaimBook,
         *,
         by: str,
@@ -58,6 +61,7 @@ class Tickets:
         """`by`: `<vertical>@<host>`, as claim notes name this bot (and others of its host); `is_ours`: whether a run,
         by its id, is in our own books; `url`: where a run can be followed."""
         self._trackers = trackers
+        self._labels = labels
         self._book = book
         self._by = by
         self._is_ours = is_ours
@@ -72,6 +76,8 @@ class Tickets:
         """
         intent = claim.intent
         ref = intent.event.subject
+        if isinstance(ref, IssueRef):
+            self._labels.set(ref)
         if not isinstance(ref, TicketRef) or not (tracker := self._trackers[ref.tracker]).claiming.enabled:
             return None
         try:
@@ -138,6 +144,8 @@ class Tickets:
         to claimable after another. Says nothing where the claim was swept meanwhile, or a report stands there."""
         intent, ended = ages.intent, ages.ended
         ref = intent.event.subject
+        if isinstance(ref, IssueRef) and not ages.silenced:
+            self._labels.take_off(ref)
         if not isinstance(ref, TicketRef) or ended is None or ages.silenced:
             return
         tracker = self._trackers[ref.tracker]

@@ -25,6 +25,7 @@ from bot.errors import Forbidden, Gone, NotYet, Unavailable, UserError
 from bot.fleetstate import FleetState, counts
 from bot.forges import FORGES, Around, Forge
 from bot.hostload import LoadWindow, host_load
+from bot.issuelabels import IssueLabels
 from bot.journal import Journal
 from bot.leaving import Leaving
 from bot.masking import Masking
@@ -203,6 +204,7 @@ class Bot:
         )
         self.tickets = Tickets(
             self.trackers,
+            IssueLabels(self.forges, claim_labels(config), self.journal),
             self.claim_book,
             by=f"{VERTICAL}@{socket.gethostname()}",
             is_ours=self._knows_run,
@@ -634,6 +636,12 @@ def connect_trackers(config: Config, surroundings: Around) -> dict[str, Tracker]
         projects = tracker_projects(config, name)
         found[name] = import_module(TRACKERS[kind_of(settings)]).connect(name, settings, projects, surroundings)
     return Configured("trackers", found)
+
+
+def claim_labels(config: Config) -> dict[str, str]:
+    """By forge, the label of an issue that a run works."""
+    named = {name: getattr(settings, "claim_label", None) for name, settings in config.forges.items()}
+    return {name: label for name, label in named.items() if label}
 
 
 def tracker_projects(config: Config, name: str) -> dict[str, Repo]:

@@ -142,9 +142,11 @@ def edit_issue(call: Call) -> Answer:
 
 
 def add_labels(call: Call) -> Answer:
+    """GitHub takes the names in an object, and, as PyGithub sends them, bare."""
     call.needs("triage")
     thread = call.issue()
-    for name in call.body.get("labels", ()):
+    sent = call.request.json
+    for name in sent if isinstance(sent, list) else call.body.get("labels", ()):
         thread.label(name, by=call.user)
     return Answer(200, [call.world.shapes.label(thread.repo, label) for label in thread.labels])
 

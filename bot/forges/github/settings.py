@@ -41,6 +41,11 @@ class Settings(Table):
     )
     webhook_secret_file: FileName | None = Field(default=None, description="file that holds one such secret")
     allowed_bots: Texts = Field(default=(), description="logins of bots whose comments count as a person's")
+    claim_label: str | None = Field(
+        default=None,
+        min_length=1,
+        description="label of an issue while a run works it; it is assigned to the bot then; default: none",
+    )
     write_pause_seconds: float = Field(
         default=1.0, ge=0, le=60, description="least time between two writes; GitHub asks for a second"
     )

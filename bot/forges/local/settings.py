@@ -39,6 +39,11 @@ class Settings(Table):
         description=f"variables with the secrets of its deliveries; default: <home>/{SECRET_FILE}, made once",
     )
     allowed_bots: Texts = Field(default=(), description="logins of bots whose comments count as a person's")
+    claim_label: str | None = Field(
+        default=None,
+        min_length=1,
+        description="label of an issue while a run works it; it is assigned to the bot then; default: none",
+    )
 
 
 def account() -> str:
