@@ -228,8 +228,9 @@ def _frame(report: Report) -> Iterator[tuple[str, str]]:
     yield "task from", _text(report.trusted_from)
     limits = report.limits
     turns = f"{_count(limits.turns, 'turn')}"
-    rounds = f"; {_rounds(limits.round, limits.rounds)}" if limits.round is not None else ""
-    yield "limit", f"{limits.seconds} s, {turns} ({_text(limits.origin)}){rounds}"
+    rounds = _rounds(limits.round, limits.rounds) if limits.round is not None else "rounds unknown"
+    # Nobody but the command itself could tell how many turns it took.
+    yield "limit", f"{limits.seconds} s, {turns} ({_text(limits.origin)}); {rounds}, turns used unknown"
     if report.use is not None:
         yield "used", f"{report.use.cpu_seconds:.1f} s of CPU, {report.use.max_rss_kib / 1024:.0f} MiB of memory"
     yield "host", _host(report)

@@ -52,7 +52,7 @@ def test_a_report_reads_as_it_should() -> None:
 | tip | `{tip}`, 2 commits, the last one by the bot: the command left it uncommitted |
 | changed | 2 files, +12 -3 |
 | task from | leadsman.toml |
-| limit | 300 s, 3 turns (medium); round 1 of 3 |
+| limit | 300 s, 3 turns (medium); round 1 of 3, turns used unknown |
 | used | 3.5 s of CPU, 40 MiB of memory |
 | host | tower, load at start 0.50, end 1.25 on 2 CPUs |
 | Claim-Id | `{claim}` |

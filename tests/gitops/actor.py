@@ -70,21 +70,18 @@ def publish_many(mirror: Mirror, spec: dict[str, Any]) -> object:
     commits that landed, and how many pushes that took."""
     landed, pushes = [], 0
     for number in range(spec["count"]):
-        base = tip = spec["base"]
+        base = spec["base"]
         tip = publish.commit_files(mirror, base, {f"{spec['name']}-{number}": b"1\n"}, BOT, f"{spec['name']} {number}")
-        seen = mirror.remote_ref(spec["ref"])
-        while True:
+        for lost in range(100):
+            time.sleep(random.uniform(0, 0.05 * lost))
+            seen = mirror.remote_ref(spec["ref"])
             if seen is not None and not mirror.is_ancestor(seen, tip):
                 assert mirror.fetch_commit(seen, ref=spec["ref"])
-                tip = str(publish.rebase(mirror, tip, base, seen, BOT))
-                base = seen
+                tip, base = str(publish.rebase(mirror, tip, base, seen, BOT)), seen
             pushes += 1
-            match publish.push_exact(mirror, tip, spec["ref"], expect=seen):
-                case publish.Pushed():
-                    landed.append(tip)
-                    break
-                case publish.Rejected(seen, _):
-                    time.sleep(random.uniform(0, 0.05))
+            if isinstance(publish.push_exact(mirror, tip, spec["ref"], expect=seen), publish.Pushed):
+                landed.append(tip)
+                break
     return [landed, pushes]
 
 
