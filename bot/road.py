@@ -11,6 +11,7 @@ import fcntl
 import logging
 import os
 import random
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -346,6 +347,9 @@ class Road:
         self._hints.put(Hint("board"))
 
     def _seal(self, ages: Ages, run: Run) -> Wait | None:
+        # Nothing was checked yet: what lies there was put there by the command, which knows the place.
+        shutil.rmtree(ages.path / "checks", ignore_errors=True)
+        ages.forget("checked")
         message = _commit_message(run)
         mirror = self._repositories.mirror(run.intent.event.subject.repo)
         try:

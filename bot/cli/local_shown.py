@@ -11,7 +11,7 @@ from bot.forges.local.threads import Said, Thread
 from bot.invisible import made_visible
 from bot.model import PullRef
 
-_MARKERS = re.compile(r"\A(?:<!-- leadsman .*?-->\s*)+")
+_MARKERS = re.compile(r"\A(?:<!-- leadsman .*?-->\s*)+|<!-- leadsman report=\S+ -->")
 
 
 def facts(forge: Local, thread: Thread, conversation: Sequence[Said] | None = None) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _comment(said: Said) -> dict[str, Any]:
 
 
 def without_markers(body: str) -> str:
-    """A comment of the bot without the HTML comments at its top, by which it finds it again."""
+    """A comment of the bot without the HTML comments by which it finds it again, and in which a report is carried."""
     return _MARKERS.sub("", body).strip()
 
 

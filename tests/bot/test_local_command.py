@@ -266,6 +266,33 @@ def test_what_can_not_be_done_is_said_with_the_next_step(
     assert said in capsys.readouterr().err
 
 
+def test_a_run_pushes_nothing_to_a_local_repository_past_hooks_or_not(tmp_path: Path) -> None:
+    url = tmp_path / "repositories" / "acme" / "shop.git"
+    tries = (
+        f"env -u GIT_CONFIG_COUNT git push --no-verify {url} HEAD:main; git push --force {url} HEAD:refs/heads/other"
+    )
+    task = f"""
+[[task]]
+name = "evil"
+run = ["sh", "-c", "echo x > x; git add x; git commit -qm x; {tries}"]
+"""
+    newcomer = Newcomer(tmp_path, CONFIG + task)
+    try:
+        newcomer.serves()
+        newcomer.types("local", "init-repo", "acme/shop")
+        clone = newcomer.clone()
+        clone.commit("topic", "a.txt", "a")
+        newcomer.types("local", "pull", "acme/shop", "topic", "--title", "Adds a", "--as", "alice")
+        before = clone.git("ls-remote", "origin", "refs/heads/main", "refs/heads/other")
+        answer = newcomer.types("comment", "acme/shop#1", "/run evil", "--as", "alice", "--wait", code=1)
+        assert before == clone.git("ls-remote", "origin", "refs/heads/main", "refs/heads/other")
+        assert "push of HEAD to refs/heads/other" in answer.out
+        (log,) = (tmp_path / "home" / "runs").glob("*/worker.log")
+        assert "Nothing can be pushed from inside a run." in log.read_text()
+    finally:
+        newcomer.ends()
+
+
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Newcomer:
     """A newcomer who has made acme/shop, and nothing in it yet."""

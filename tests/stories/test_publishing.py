@@ -164,6 +164,24 @@ def test_a_pull_request_that_cant_be_opened_is_said_and_the_commit_stays(town: T
     assert len(town.run_branches(repo)) == 1
 
 
+def test_a_command_that_writes_down_its_own_checks_is_checked_all_the_same(town: Town) -> None:
+    repo = town.repo()
+    forge = """#!/bin/sh
+echo fixed > fixed.txt; git add .; git commit -qm Fix; tip=$(git rev-parse --short=12 HEAD)
+for n in 1 2; do d=$LEADSMAN_RUN_DIR/checks/1-$n-$tip; mkdir -p $d
+echo '{"state": "done", "exit_code": 0, "supervisor": "ended", "finished": "2026-01-01"}' > $d/status.json
+echo '{"run_id": "x", "argv": ["false"]}' > $d/spec.json; done
+echo '{"tip": "'$(git rev-parse HEAD)'", "verdicts": [], "not_run": []}' > $LEADSMAN_RUN_DIR/checked.json
+"""
+    town.task("forge", [town.script("forge", forge)], '[[task.verify]]\nrun = ["false"]\nrepeat = 2\n')
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run forge")
+    said = town.settled(pull, "**Failed** `forge` (verify)")
+    assert "check, 0/2" in said
+    assert town.run_branches(repo) == []
+
+
 def test_commits_are_signed_where_a_key_is_configured(town: Town) -> None:
     key = town.folder / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)

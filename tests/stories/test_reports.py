@@ -92,6 +92,25 @@ def test_a_note_on_the_published_commit_holds_the_report(town: Town) -> None:
     assert (run / "report.json").read_text().strip() == shown.strip()
 
 
+def test_a_comment_has_the_report_checked_again(town: Town) -> None:
+    repo = town.repo()
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run fix")
+    (run,) = town.until("the run is closed", town.closed)
+    town.settled(pull, "**Published**")
+    town.says(pull, "/verify")
+    said = town.until("an answer", lambda: next((b for b in town.answers(pull) if "checked again" in b), None))
+    assert f"The report of run `{run.name}` of `fix`, checked again: 6 of 6 claims hold." in said
+    repo.git.set_ref(f"refs/heads/leadsman/run/{run.name}", repo.sha("main"))
+    with (run / "worker.log").open("a") as log:
+        log.write("and all was well")
+    town.says(pull, f"/verify {run.name}")
+    said = town.until("another", lambda: next((b for b in town.answers(pull) if "4 of 6" in b), None))
+    assert "it was pushed over" in said
+    assert re.search(r"log worker.log \| differs", said)
+
+
 def test_a_remote_that_takes_no_notes_loses_only_the_note(town: Town) -> None:
     repo = town.repo()
     hook = repo.git.path / "hooks" / "update"
