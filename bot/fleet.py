@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from pydantic import Field
 
+from bot.model import Repo
 from bot.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class RepoMap:
+    """Which repository a ticket is worked in: `[fleet.repo_map]`, with the repositories that it names."""
+
+    entries: Mapping[str, Repo] = field(default_factory=dict)
+    """A ticket's category, or how its number begins -> repository."""
+
+    def repository(self, number: int, category: str | None, *, default: Repo) -> Repo:
+        """By the ticket's category, compared without regard to case; else by the longest beginning of its number."""
+        if category is not None:
+            for key, repo in self.entries.items():
+                if key.casefold() == category.casefold():
+                    return repo
+        beginnings = [key for key in self.entries if key and str(number).startswith(key)]
+        return self.entries[max(beginnings, key=len)] if beginnings else default
+
+    def places(self, default: Repo) -> set[Repo]:
+        """Every repository that a ticket may be worked in whose project has this one."""
+        return {default, *self.entries.values()}
 
 
 class FleetSettings(Settings):

@@ -22,6 +22,7 @@ from bot.configured import Configured
 from bot.dashboard.reading import Reading
 from bot.dispatch import Dispatcher, Hint
 from bot.errors import Forbidden, Gone, NotYet, Unavailable, UserError
+from bot.fleet import RepoMap
 from bot.fleetstate import FleetState, counts
 from bot.forges import FORGES, Around, Forge
 from bot.hostload import LoadWindow, host_load
@@ -634,7 +635,9 @@ def connect_trackers(config: Config, surroundings: Around) -> dict[str, Tracker]
     found = {}
     for name, settings in config.trackers.items():
         projects = tracker_projects(config, name)
-        found[name] = import_module(TRACKERS[kind_of(settings)]).connect(name, settings, projects, surroundings)
+        found[name] = import_module(TRACKERS[kind_of(settings)]).connect(
+            name, settings, projects, surroundings, repo_map(config)
+        )
     return Configured("trackers", found)
 
 
@@ -642,6 +645,12 @@ def claim_labels(config: Config) -> dict[str, str]:
     """By forge, the label of an issue that a run works."""
     named = {name: getattr(settings, "claim_label", None) for name, settings in config.forges.items()}
     return {name: label for name, label in named.items() if label}
+
+
+def repo_map(config: Config) -> RepoMap:
+    """`[fleet.repo_map]`: each repository in it is one of a project's."""
+    repos = {project.repository: project.repo for project in config.projects}
+    return RepoMap({key: repos[name] for key, name in config.fleet.repo_map.items()})
 
 
 def tracker_projects(config: Config, name: str) -> dict[str, Repo]:

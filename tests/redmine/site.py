@@ -14,6 +14,7 @@ from typing import Any
 
 import requests
 
+from bot.fleet import RepoMap
 from bot.model import Repo, TicketRef
 from bot.secret import Secret
 from bot.trackers.redmine import Settings
@@ -123,4 +124,4 @@ def client(site: Site, who: str = "bot", *, key: str | None = None, url: str | N
         }
     )
     projects = {"demo": REPO, "secret": Repo("github", "acme/secret")}
-    return Redmine("work", table, projects, Door(table, Secret(key or site.facts["keys"][who]), lambda: 0.0))
+    return Redmine("work", table, projects, Door(table, Secret(key or site.facts["keys"][who]), lambda: 0.0), RepoMap())

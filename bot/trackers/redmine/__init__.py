@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from bot.errors import UserError
+from bot.fleet import RepoMap
 from bot.forges import Around
 from bot.model import Repo
 from bot.secret import Secret
@@ -14,18 +15,24 @@ from bot.trackers.redmine.settings import Settings
 if TYPE_CHECKING:
     from bot.trackers.redmine.client import Redmine
 
+NO_MAP = RepoMap()
+
 __all__ = ["Settings", "api_key", "connect", "webhook_secrets", "webhook_token"]
 
 
-def connect(name: str, settings: Settings, projects: Mapping[str, Repo], around: Around) -> Redmine:
-    """The tracker of `[trackers.<name>]`; `projects`: the site's identifiers of ours, and the repository of each.
+def connect(
+    name: str, settings: Settings, projects: Mapping[str, Repo], around: Around, repo_map: RepoMap = NO_MAP
+) -> Redmine:
+    """The tracker of `[trackers.<name>]`; `projects`: the site's identifiers of ours, and the repository of each, where
+    `repo_map` has no other for a ticket.
 
     Asks nothing of the network yet. Raises `UserError` for a key that is not there.
     """
     from bot.trackers.redmine.client import Redmine  # python-redmine costs 0.1 s, and `config check` needs none of it
     from bot.trackers.redmine.door import Door
 
-    return Redmine(name, settings, projects, Door(settings, api_key(name, settings, around), around.clock))
+    door = Door(settings, api_key(name, settings, around), around.clock)
+    return Redmine(name, settings, projects, door, repo_map)
 
 
 def webhook_secrets(name: str, settings: Settings, around: Around) -> tuple[Secret, ...]:

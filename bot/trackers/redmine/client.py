@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.errors import Forbidden, Gone, Unavailable
+from bot.fleet import RepoMap
 from bot.forges import Comment, Reaction
 from bot.model import Actor, Permission, Repo, Thread, TicketRef
 from bot.talk import Handing
@@ -39,8 +40,11 @@ class Redmine:
 
     kind = "redmine"
 
-    def __init__(self, name: str, settings: Settings, projects: Mapping[str, Repo], door: Door) -> None:
+    def __init__(
+        self, name: str, settings: Settings, projects: Mapping[str, Repo], door: Door, repo_map: RepoMap
+    ) -> None:
         self.name = name
+        self._repo_map = repo_map
         self._settings = settings
         self._projects = dict(projects)
         self._door = door
@@ -99,16 +103,18 @@ class Redmine:
 
     def ticket(self, ref: TicketRef) -> Ticket:
         issue = self._issue(ref.number, include="journals,allowed_statuses,relations")
-        if self._projects.get(self._identifier_of(issue) or "") != ref.repo:
+        identifier = self._identifier_of(issue)
+        if identifier is None or ref.repo not in self._repo_map.places(self._projects[identifier]):
             raise Gone(f"Ticket {ref} is in another project now.")
         return self._value(ref, issue, self._login)
 
     def find(self, number: int) -> TicketRef | None:
         try:
-            identifier = self._identifier_of(self._issue(number))
+            issue = self._issue(number)
+            identifier = self._identifier_of(issue)
         except (Gone, Forbidden):
             return None
-        return self._ref(identifier, number) if identifier else None
+        return self._ref(identifier, issue) if identifier else None
 
     def changed(self, project: str, since: datetime, skip: int = 0) -> tuple[Ticket, ...]:
         found = self._list(project, PAGE, skip, status_id="*", sort="updated_on:asc,id:asc", updated_on=_since(since))
@@ -146,16 +152,12 @@ class Redmine:
             offset += FEW
 
     def _list(self, project: str, limit: int, offset: int, **query: object) -> list[Ticket]:
-        repo = self._projects[project]
         what = f"the tickets of {project}"
         # Without `subproject_id` the tickets of all projects below come along.
         found = self._door.get(
             "issues", what, project_id=project, subproject_id="!*", limit=limit, offset=offset, **query
         )
-        return [
-            self._value(TicketRef(repo, self.name, int(issue["id"])), issue, self._known_login)
-            for issue in found["issues"]
-        ]
+        return [self._value(self._ref(project, issue), issue, self._known_login) for issue in found["issues"]]
 
     def _issue(self, number: int, **query: object) -> Json:
         issue = self._door.get(f"issues/{number}", f"ticket {number}", **query).get("issue")
@@ -329,10 +331,19 @@ class Redmine:
         return None
 
     def _identifier(self, ref: TicketRef) -> str:
-        return next(identifier for identifier, repo in self._projects.items() if repo == ref.repo)
+        """The project that the ticket is in: where its repository does not tell, it is asked."""
+        there = [name for name, repo in self._projects.items() if ref.repo in self._repo_map.places(repo)]
+        found = there[0] if len(there) == 1 else self._identifier_of(self._issue(ref.number))
+        if found is None:
+            raise Gone(f"Ticket {ref} is in another project now.")
+        return found
 
-    def _ref(self, identifier: str, number: int) -> TicketRef:
-        return TicketRef(self._projects[identifier], self.name, number)
+    def _ref(self, identifier: str, issue: Json) -> TicketRef:
+        category = issue.get("category")
+        name = str(category["name"]) if isinstance(category, dict) and "name" in category else None
+        number = int(issue["id"])
+        repo = self._repo_map.repository(number, name, default=self._projects[identifier])
+        return TicketRef(repo, self.name, number)
 
     def _known_login(self, number: int, name: str) -> str:
         return self._logins.get(number, name)
