@@ -118,7 +118,7 @@ def test_two_changes_in_one_second_are_both_told_also_when_a_poll_came_between(s
 
 
 def test_more_than_a_page_of_tickets_of_the_same_second_are_all_told(site: Site, listener: Listener) -> None:
-    numbers = _many(site, 230)
+    numbers = _many(site, 120)
     listener.poll.look()
     assert sorted(listener.opened) == numbers
 
@@ -126,8 +126,8 @@ def test_more_than_a_page_of_tickets_of_the_same_second_are_all_told(site: Site,
 def test_tickets_that_change_while_their_pages_are_read_push_no_other_over_the_border(
     site: Site, listener: Listener
 ) -> None:
-    """Those of the first page move behind the last one while the first is read: by offset, 100 others would be lost."""
-    numbers = _many(site, 230, apart=True)
+    """Those of the first page move behind the last one while the first is read: by offset, others would be lost."""
+    numbers = _many(site, 120, apart=True)
 
     class Busy(Redmine):
         pages = 0

@@ -40,9 +40,7 @@ def test_of_many_bots_one_works_the_ticket_and_the_others_concede(found: Found, 
     fleet.closed()
 
 
-@pytest.mark.parametrize(
-    "point", ["claim:begins", "claimed", "noted", "claim:ended", "start:begins", "started", "told"]
-)
+@pytest.mark.parametrize("point", ["claim:begins", "claimed", "noted", "start:begins", "told"])
 def test_a_winner_that_is_killed_anywhere_ends_its_run_after_its_restart(found: Found, point: str) -> None:
     fleet = found(2)
     mortal, other = fleet.bots
