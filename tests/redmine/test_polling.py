@@ -137,13 +137,13 @@ def test_tickets_that_change_while_their_pages_are_read_push_no_other_over_the_b
             self.pages += 1
             if self.pages == 1:
                 ids = ",".join(str(ticket.ref.number) for ticket in page)
-                site.sql(f"UPDATE issues SET updated_on = datetime('now') WHERE id IN ({ids})")
+                site.sql(f"UPDATE issues SET updated_on = datetime('now', '+60 seconds') WHERE id IN ({ids})")
             return page
 
     plain = listener.bot
     busy = Busy("work", plain._settings, plain._projects, plain._door)
     listener.anew(busy).look()
-    assert busy.pages > 2, listener.journal.read_text()
+    assert busy.pages > 2
     assert sorted(listener.opened) == numbers
 
 
