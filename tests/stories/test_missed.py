@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.stories.test_event import event
 from tests.stories.town import FIX, Town
 from tests.world import Delivery, Repository, World
 
@@ -236,6 +237,15 @@ def test_a_repository_with_a_webhook_is_not_looked_at(town: Town) -> None:
     assert [202] == [attempt.code for attempt in town.world.send(pull.comment("alice", "/run fix"))]
     town.settled(pull, "**Published**")
     assert town.world.asked("GET /repos/*/issues/comments") == []
+
+
+def test_a_ci_step_works_its_own_event_and_looks_for_no_other(town: Town) -> None:
+    repo = town.repo()
+    pull, other = town.pull_of(repo), town.pull_of(repo, head="other", files={"o.txt": "x\n"})
+    other.comment("alice", "/run fix")
+    code, out, err = event(town, pull.comment("alice", "/run fix"))
+    assert (0, "", 1) == (code, err, len(town.runs())), out
+    assert [] == town.world.asked("GET /repos/*/hooks") + town.world.asked("GET /repos/*/issues/comments")
 
 
 def test_deliveries_are_forgotten_after_a_month_and_no_earlier(town: Town) -> None:
