@@ -317,10 +317,16 @@ def raised(descriptor: int) -> int:
 
 
 def _sign(descriptor: int, line: str) -> None:
-    """Writes who holds the slot, for people: a full disk must not cost the pass."""
+    """Writes who holds the slot, for people: a full disk must not cost the pass.
+
+    Over what is there, and cut off only where that was longer: to truncate a file first takes its block from it and
+    gives it another, which under the turnstile costs all who stand in line (a tenth of what they share at 5 ms a hold).
+    """
+    text = line.encode()
     try:
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, line.encode(), 0)
+        os.pwrite(descriptor, text, 0)
+        if os.fstat(descriptor).st_size > len(text):
+            os.ftruncate(descriptor, len(text))
     except OSError:
         pass
 

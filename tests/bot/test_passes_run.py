@@ -531,3 +531,9 @@ def test_to_take_a_pass_little_has_to_be_imported(host: Host) -> None:
     seen = set(subprocess.run(argv, capture_output=True, check=True, text=True).stdout.split())
     assert "bot.pool" in seen
     assert not seen & {"enum", "signal", "collections", "typing", "select", "encodings.ascii", "bot.bell"}
+
+
+def test_a_slot_holds_one_line_whatever_stood_there_before(host: Host) -> None:
+    for label in ("x" * 90, "y", "z" * 40):
+        ended = host.run("run", "--passes", ALL, "--label", label, "--", "sh", "-c", f"cat {host.pool}/slot-*")
+        assert [f"label={label}"] * SIZE == [line.split()[-1] for line in ended.stdout.splitlines()]
