@@ -211,7 +211,7 @@ def test_a_claim_that_can_t_be_read_back_is_unknown_and_made_again_without_a_sec
                 raise Unavailable("the site is away")
             return super().ticket(ref)
 
-    bot.trackers["work"] = Blind("work", real._settings, real._projects, real._door)
+    bot.trackers["work"] = Blind("work", real._settings, real._projects, real._door, real._repo_map)
     with pytest.raises(Unavailable):
         bot.tickets.claim(taken)
     bot.trackers["work"] = real

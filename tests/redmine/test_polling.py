@@ -141,7 +141,7 @@ def test_tickets_that_change_while_their_pages_are_read_push_no_other_over_the_b
             return page
 
     plain = listener.bot
-    busy = Busy("work", plain._settings, plain._projects, plain._door)
+    busy = Busy("work", plain._settings, plain._projects, plain._door, plain._repo_map)
     listener.anew(busy).look()
     assert busy.pages > 2
     assert sorted(listener.opened) == numbers
@@ -211,7 +211,7 @@ def test_a_deleted_ticket_stops_nothing(site: Site, listener: Listener) -> None:
             return page
 
     plain = listener.bot
-    listener.anew(Late("work", plain._settings, plain._projects, plain._door)).look()
+    listener.anew(Late("work", plain._settings, plain._projects, plain._door, plain._repo_map)).look()
     assert listener.texts == ["still here"]
     assert "unread" in listener.journal.read_text()
 
