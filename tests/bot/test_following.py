@@ -347,6 +347,21 @@ def test_an_unknown_verb_is_refused_with_the_known_ones(harbour: Harbour) -> Non
     assert not (harbour.folder / "log").exists()
 
 
+@pytest.mark.parametrize("text", ["", "x", "1/", "/2", "1/2/3", "-1", "1.5"])
+def test_a_round_that_is_no_number_is_refused(harbour: Harbour, text: str) -> None:
+    log = harbour.folder / "status.log"
+    done = harbour.leadsman("say", "round", "--", text, LEADSMAN_STATUS_LOG=str(log))
+    assert (2, True) == (done.code, "leadsman say round 2/5" in done.err)
+    assert not log.exists()
+
+
+@pytest.mark.parametrize("name", ["nonesuch/log", ".", "pipe"])
+def test_a_word_that_can_not_be_kept_is_told(harbour: Harbour, name: str) -> None:
+    os.mkfifo(harbour.folder / "pipe")
+    done = harbour.leadsman("say", "working", "x", LEADSMAN_STATUS_LOG=str(harbour.folder / name))
+    assert (1, True) == (done.code, "The word was not kept" in done.err), done
+
+
 def test_a_text_may_start_with_a_dash(harbour: Harbour) -> None:
     log = harbour.folder / "log"
     assert harbour.leadsman("say", "working", "--", "--now", LEADSMAN_STATUS_LOG=str(log)).code == 0
