@@ -15,44 +15,9 @@ from bot.statement import carried_in, read, signed
 from tests.bot.reporting import hostile_report, report
 
 TAGS = frozenset(
-    [
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "header",
-        "span",
-        "svg",
-        "path",
-        "nav",
-        "time",
-        "main",
-        "div",
-        "h1",
-        "code",
-        "p",
-        "dl",
-        "dt",
-        "dd",
-        "section",
-        "h2",
-        "table",
-        "thead",
-        "tr",
-        "th",
-        "tbody",
-        "td",
-        "i",
-        "pre",
-        "details",
-        "summary",
-        "br",
-        "a",
-        "strong",
-        "em",
-    ]
+    ("html", "head", "meta", "title", "style", "body", "header", "span", "svg", "path", "nav", "time", "main", "div")
+    + ("h1", "h2", "code", "p", "dl", "dt", "dd", "section", "table", "thead", "tr", "th", "tbody", "td", "i", "pre")
+    + ("details", "summary", "br", "a", "strong", "em")
 )
 
 
