@@ -345,12 +345,17 @@ class Bot:
         if on_a_board(self.config):
             self.dispatcher.put(Hint("board"))
         self.dispatcher.put(Hint("load"))
-        if self.world.patient:  # a CI step works its own event, and looks for no other
-            self.dispatcher.put(Hint("missed"))
+        if self.trackers:
+            self.dispatcher.put(Hint("claims"))
+        if self.world.patient:
+            self._look_around()
+
+    def _look_around(self) -> None:
+        """What only a server does: a CI step works its own event, and looks for no other."""
+        self.dispatcher.put(Hint("missed"))
         for name in self.trackers:
             self.dispatcher.put(Hint("poll", name))
         if self.trackers:
-            self.dispatcher.put(Hint("claims"))
             self.dispatcher.put(Hint("scan"))
 
     def stop(self, timeout: float = 10.0) -> None:

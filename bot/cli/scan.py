@@ -76,7 +76,7 @@ def _look(bot: Bot) -> bool:
 
 def _on_and_on(config: Config, folder: Path) -> int:
     store = open_store(config.store, folder)
-    bot = Bot(config, World(home=folder, environ=os.environ, patient=False), store)
+    bot = Bot(config, World(home=folder, environ=os.environ), store)
     ends = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # before the first thread, which inherits it
     bot.start()
