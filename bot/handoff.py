@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from bot.errors import UserError
 from bot.launchers import start
-from bot.liveness import end, is_over, reading, remains, settled, status_of
+from bot.liveness import end, is_over, reading, remains, settled
 from bot.processes import environment_of, look
 from bot.rundir import Broken, RunDir, create, is_locked, new_run_id, read_json, take_lock, write_json
 from bot.statefiles import discard
+from bot.status import status_of
 
 if TYPE_CHECKING:
     from typing import Any

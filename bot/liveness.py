@@ -20,27 +20,12 @@ from bot.endings import KILL_GRACE
 from bot.errors import UserError
 from bot.processes import Process
 from bot.rundir import Broken, RunDir, is_locked, read_json, take_lock, time_text, write_json
+from bot.status import OVER, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
-    Status = dict[str, Any]
-    """`status.json`, with the truth of now in it."""
-
-OVER = ("done", "failed", "cancelled", "blocked", "lost")
-"""States of a run that has ended; a blocked one waits for a decision, in its worktree, without a process."""
-
-STATES = ("created", "running", *OVER)
-
-PIDS = ("pid", "supervisor_pid")
-
-KINDS: dict[str, type] = {
-    **dict.fromkeys(("round", "rounds", "pid_started", "supervisor_started", "exit_code", "signal", *PIDS), int),
-    **dict.fromkeys(("run_id", "task", "state", "boot_id", "driver", "session", "stop_reason", "error"), str),
-    **dict.fromkeys(("usage", "word"), dict),
-}
-"""Fields of `status.json` that are read -> what they are. A run can write anything there."""
+    from bot.status import Status
 
 ASKED_TO_END = ("created", "blocked", "lost")
 """States without a process in which a run can still be cancelled: it may never have begun, or be resumed."""
@@ -87,26 +72,6 @@ def _reading_without_status(run: RunDir, status: Status | None) -> Status:
     if is_locked(run.alive_lock) or remains(run.path):
         return {"run_id": run.run_id, "state": "running", "supervisor": "unknown", "error": f"{run.status} is missing"}
     return {"run_id": run.run_id, "state": "created"}
-
-
-def status_of(run: RunDir) -> Status | None:
-    """`status.json`, what is sound of it; None where there is none, `Broken` where it says no state."""
-    found = read_json(run.status)
-    if found is None or isinstance(found, Broken):
-        return found
-    status = sound(found)
-    if status.get("state") not in STATES:
-        return Broken(f"{run.status} says no state that there is")
-    return {**status, "run_id": status.get("run_id") or run.path.name, "round": status.get("round") or 1}
-
-
-def sound(status: Mapping[str, Any]) -> Status:
-    """A status without the fields that are not of their kind."""
-    return {name: value for name, value in status.items() if value is None or _is_sound(name, value)}
-
-
-def _is_sound(name: str, value: object) -> bool:
-    return type(value) is KINDS.get(name, type(value)) and (name not in PIDS or 0 < value < 1 << 31)  # type: ignore[operator]
 
 
 def _is_supervised(run: RunDir, status: Status) -> bool:

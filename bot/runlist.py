@@ -20,9 +20,10 @@ from bot.ages import Ages, Checked, Ended
 from bot.codec import Unreadable
 from bot.config import find
 from bot.convergence import JudgedRun, UnreadableRuns
-from bot.liveness import reading, sound
+from bot.liveness import reading
 from bot.model import Blocked, Cancelled, Failed, Lost, Outcome, Published, Unchanged
 from bot.rundir import RunDir, all_runs, read_json
+from bot.status import sound
 from bot.store import schema
 
 
