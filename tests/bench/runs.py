@@ -6,6 +6,7 @@ Prints how long starts and the commands that follow a run take, and the memory o
 from __future__ import annotations
 
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -47,6 +48,7 @@ def main(count: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         harbour = Harbour(Path(folder))
         timed("python -c pass", lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
+        bare(harbour.folder)
         run = harbour.start("sleep", "1000")
         made = iter([harbour.make("sleep", "1000") for _ in range(20)])
         timed("start of a run, until its command runs", lambda: start(next(made).path, "setsid"))
@@ -57,6 +59,20 @@ def main(count: int) -> None:
         for found in all_runs(harbour.store):
             end(found.path)
         many(harbour, count)
+
+
+def bare(folder: Path) -> None:
+    """What others do to let a command outlive them, without any record, lock or limit."""
+    started = []
+    spawn = ["sleep", "1000"]
+    timed("bare spawn in a session of its own", lambda: started.append(subprocess.Popen(spawn, start_new_session=True)))
+    for process in started:
+        process.kill()
+        process.wait()
+    if shutil.which("tmux"):
+        tmux = ["tmux", "-S", str(folder / "bare-tmux")]
+        timed("bare tmux new-session -d", lambda: subprocess.run([*tmux, "new-session", "-d", *spawn], check=True))
+        subprocess.run([*tmux, "kill-server"], check=True)
 
 
 def many(harbour: Harbour, count: int) -> None:
