@@ -14,7 +14,7 @@ from bot.launchers import start
 from bot.liveness import end, is_over, reading, remains, settled
 from bot.processes import environment_of, look
 from bot.rundir import Broken, RunDir, create, is_locked, new_run_id, read_json, take_lock, write_json
-from bot.statefiles import discard
+from bot.statefiles import discard, is_there
 from bot.status import status_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def hand_off(store: Path, spec: Spec, *, wait: float, adopt: Path | None = None)
 def resume(run: RunDir, *, wait: float = 0) -> Record:
     """Starts the run's command again where it was; raises `UserError` while any of it is alive, and where the server
     has given its worktree back."""
-    if (run.path / "ended.json").exists() or (run.path / "held.json").exists():
+    if is_there(run.path / "ended.json") or is_there(run.path / "held.json"):
         raise UserError(f"Run {run.run_id} has ended, and its worktree was given back. Ask for it anew with `/retry`.")
     lock = take_lock(run.alive_lock)
     if lock is None:
@@ -127,7 +127,7 @@ def retry(store: Path, run: RunDir, *, wait: float = 0) -> tuple[RunDir, Record]
     """Starts the run's command as a new run; raises `UserError` while any of the old one is alive, and for a run of
     the server: its worktree is not to be worked in beside it."""
     refuse_alive(run)
-    if (run.path / "intent.json").exists():
+    if is_there(run.path / "intent.json"):
         raise UserError(f"Run {run.run_id} is the server's. Post `/retry {run.run_id}` where it was asked for.")
     old = _spec_of(run)
     run_id = new_run_id(datetime.now(UTC), os.urandom(3))

@@ -20,6 +20,7 @@ from bot.endings import KILL_GRACE
 from bot.errors import UserError
 from bot.processes import Process
 from bot.rundir import Broken, RunDir, is_locked, read_json, take_lock, time_text, write_json
+from bot.statefiles import is_there
 from bot.status import OVER, status_of
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def reading(path: Path) -> Status:
     status = status_of(run)
     if not status:
         return _reading_without_status(run, status)
-    if status["state"] in ASKED_TO_END and run.cancel.exists():
+    if status["state"] in ASKED_TO_END and is_there(run.cancel):
         return _write_off(run)
     if status["state"] != "running" or _is_supervised(run, status):
         return status
@@ -65,7 +66,7 @@ def reading(path: Path) -> Status:
 
 
 def _reading_without_status(run: RunDir, status: Status | None) -> Status:
-    if run.cancel.exists() and not is_locked(run.alive_lock) and not remains(run.path):
+    if is_there(run.cancel) and not is_locked(run.alive_lock) and not remains(run.path):
         return _write_off(run)
     if isinstance(status, Broken):
         return {"run_id": run.run_id, "state": "running", "supervisor": "unknown", "error": status.why}
@@ -87,24 +88,33 @@ def _is_supervised(run: RunDir, status: Status) -> bool:
 
 def _write_off(run: RunDir) -> Status:
     """Records a run that has gone; under its lock, so that no supervisor writes at the same time."""
-    lock = take_lock(run.alive_lock)
-    status = status_of(run) or {"run_id": run.run_id, "state": "running"}
-    if lock is None:
-        return status  # started again meanwhile
     try:
-        asked = read_json(run.cancel)
-        now = {"supervisor": "gone", "finished": time_text(), "updated": time_text()}
-        if asked is not None and status["state"] in ("running", *ASKED_TO_END):
-            reason = asked.get("reason") or "cancelled"
-            status |= {**now, "state": "cancelled", "stop_reason": reason, "cancelled_by": asked.get("by")}
-            write_json(run.status, status)
-        elif status["state"] == "running":
-            status |= {**now, "state": "lost", "error": LOST}
+        lock = take_lock(run.alive_lock)
+    except OSError:  # what is so can be said where it can't be written
+        return _gone(run)
+    if lock is None:
+        return status_of(run) or {"run_id": run.run_id, "state": "running"}  # started again meanwhile
+    try:
+        status = _gone(run)
+        if status != read_json(run.status):
             write_json(run.status, status)
     except OSError:
-        pass  # what is so can be said where it can't be written
+        pass
     finally:
         os.close(lock)
+    return status
+
+
+def _gone(run: RunDir) -> Status:
+    """The status of a run of which nothing is alive: cancelled where that was asked for, lost where it was running."""
+    status = status_of(run) or {"run_id": run.run_id, "state": "running"}
+    asked = read_json(run.cancel)
+    now = {"supervisor": "gone", "finished": time_text(), "updated": time_text()}
+    if asked is not None and status["state"] in ("running", *ASKED_TO_END):
+        by, reason = asked.get("by"), asked.get("reason") or "cancelled"
+        return {**status, **now, "state": "cancelled", "stop_reason": reason, "cancelled_by": by}
+    if status["state"] == "running":
+        return {**status, **now, "state": "lost", "error": LOST}
     return status
 
 
@@ -160,7 +170,7 @@ def request_cancel(path: Path, by: str, *, reason: str = "cancelled") -> bool:
     """
     run = RunDir(path)
     try:
-        if not run.cancel.exists():
+        if not is_there(run.cancel):
             write_json(run.cancel, {"by": by, "reason": reason, "at": time_text()})
     except OSError:
         if _terminate_supervisor(path):

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from bot.liveness import reading
 from bot.rundir import RunDir, all_runs, read_json
+from bot.statefiles import is_there
 
 if TYPE_CHECKING:
     from typing import Any
@@ -126,7 +127,7 @@ def _outcome(run: RunDir | None) -> dict[str, Any]:
     """How the server's work on it ended; empty while it has not."""
     if run is None:
         return {}
-    if (run.path / "held.json").exists():
+    if is_there(run.path / "held.json"):
         return {"kind": "held"}
     outcome = (read_json(run.path / "ended.json") or {}).get("outcome")
     return outcome if isinstance(outcome, dict) else {}
@@ -139,7 +140,7 @@ def _state(run: RunDir | None, status: dict[str, Any], outcome: dict[str, Any], 
     state = str(status.get("state") or "created")
     if not asked:
         return state
-    if run is None or not (run.path / "claim.json").exists():
+    if run is None or not is_there(run.path / "claim.json"):
         return "waiting"
     return "running" if state == "done" else state  # its checks and its publication are still to come
 

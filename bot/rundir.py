@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from bot.errors import UsageError
+from bot.errors import UsageError, UserError
 from bot.statefiles import (
     Broken,
     discard,
@@ -136,11 +136,13 @@ def _fill(fresh: RunDir, run: RunDir, spec: Spec) -> None:
 
 
 def all_runs(store: Path) -> list[RunDir]:
-    """The runs of a store, oldest first; none where there is no store."""
+    """The runs of a store, oldest first; none where there is no store. Raises `UserError` where it can't be read."""
     try:
         names = sorted(path.name for path in store.iterdir() if RUN_ID.fullmatch(path.name))
     except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError as problem:
+        raise UserError(f"The runs in {store} can't be read: {problem.strerror}.") from problem
     return [RunDir(store / name) for name in names]
 
 

@@ -59,7 +59,7 @@ def read_json(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as problem:
-        return Broken(str(problem))
+        return Broken(f"{os.fspath(path)}: {problem.strerror}")
     try:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST:
@@ -70,6 +70,11 @@ def read_json(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     finally:
         os.close(descriptor)
     return value if isinstance(value, dict) else Broken(f"{os.fspath(path)} holds no object")
+
+
+def is_there(path: str | os.PathLike[str]) -> bool:
+    """Whether there is such a file, as far as we may look."""
+    return os.path.exists(path)
 
 
 def write_new(path: str, data: bytes) -> None:

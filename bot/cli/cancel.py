@@ -6,11 +6,13 @@ import os
 import pwd
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 
-from bot.cli.options import read, say
+from bot.cli.options import printable, read, say
 from bot.cli.status import brief
 from bot.liveness import end, is_interrupted, is_over, reading, request_cancel
 from bot.rundir import RunDir, find
+from bot.statefiles import is_there
 from bot.wake import ring
 
 USAGE = """Usage: leadsman cancel ID [--store DIR]
@@ -37,20 +39,22 @@ def main(argv: list[str]) -> int:
     if is_over(status):
         print(f"Run {run.run_id} has ended before ({status['state']}): there is nothing to cancel.", file=sys.stderr)
     else:
-        print(f"Run {run.run_id} was started again meanwhile. Cancel it once more.", file=sys.stderr)
+        why = printable(status.get("error") or "it was started again meanwhile, so cancel it once more")
+        print(f"Run {run.run_id} is not cancelled: {why}.", file=sys.stderr)
     return 1
 
 
 def _waits_for_people(run: RunDir, status: Mapping[str, object]) -> bool:
     """Whether it has no process, and a worktree that is kept until it is resumed or cancelled."""
-    open_at_the_server = (run.path / "intent.json").exists() and not (run.path / "ended.json").exists()
+    open_at_the_server = is_there(run.path / "intent.json") and not is_there(run.path / "ended.json")
     return status.get("state") == "blocked" or (open_at_the_server and is_interrupted(status))
 
 
 def cancel(run: RunDir) -> dict[str, object]:
     """Asks for the run's end in this user's name, sees to it, and answers the last reading."""
     by = f"{user()} on the command line"
-    request_cancel(run.path, by)
+    with suppress(OSError):  # where nothing can be written, what is alive of it is ended all the same
+        request_cancel(run.path, by)
     return end(run.path, by=by)
 
 

@@ -46,12 +46,11 @@ def main(argv: list[str]) -> int:
     try:
         here = os.getcwd()  # noqa: PTH109  # what a shell says is the folder, as it says it
     except FileNotFoundError:
-        return _no_record(options, "the folder you are in does not exist any more. Go to another one.")
+        return _not_started("the folder you are in does not exist any more. Go to another one.", options)
     try:
         run, record = _handed_off(options, options.behind, here, driver)
     except OSError as problem:
-        why = f"it can't be recorded in {options.store}: {problem.strerror or problem}. Choose another --store."
-        return _no_record(options, why)
+        return not_recorded(options.store, problem, options)
     return told(run, record, as_json="--json" in options.flags)
 
 
@@ -103,7 +102,13 @@ def _tell(stream: TextIO, text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # or Python would complain at its end
 
 
-def _no_record(options: Options, why: str) -> int:
+def not_recorded(place: Path, problem: OSError, options: Options) -> int:
+    """Says that nothing was started, since it could not be written down; the exit code."""
+    why = f"it can't be recorded in {place}: {problem.strerror or problem}. Make room there, or choose another --store."
+    return _not_started(why, options)
+
+
+def _not_started(why: str, options: Options) -> int:
     text = f"The run was not started, since {why}"
     if "--json" in options.flags:
         _tell(sys.stdout, json.dumps({"run_id": None, "status": "failed", "found": False, "error": text}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.cli.handoff import told
+from bot.cli.handoff import not_recorded, told
 from bot.cli.options import read
 from bot.rundir import find
 from bot.wake import ring
@@ -23,6 +23,9 @@ def main(argv: list[str]) -> int:
     from bot import handoff
 
     run = find(options.store, options.words[0])
-    record = handoff.resume(run, wait=options.seconds("--wait") or 0.0)
+    try:
+        record = handoff.resume(run, wait=options.seconds("--wait") or 0.0)
+    except OSError as problem:
+        return not_recorded(run.path, problem, options)
     ring(options.store.parent, "run", run.path.name)  # the server, where it is a run of its own, follows it again
     return told(run, record, as_json="--json" in options.flags)

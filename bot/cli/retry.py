@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.cli.handoff import told
+from bot.cli.handoff import not_recorded, told
 from bot.cli.options import read
 from bot.rundir import find
 
@@ -22,5 +22,8 @@ def main(argv: list[str]) -> int:
     from bot import handoff
 
     old = find(options.store, options.words[0])
-    run, record = handoff.retry(options.store, old, wait=options.seconds("--wait") or 0.0)
+    try:
+        run, record = handoff.retry(options.store, old, wait=options.seconds("--wait") or 0.0)
+    except OSError as problem:
+        return not_recorded(options.store, problem, options)
     return told(run, record, as_json="--json" in options.flags)

@@ -15,6 +15,7 @@ import pytest
 from bot import liveness, processes
 from bot.liveness import LOST, cancel_asked, end, pidfd_of_supervisor, reading, remains, request_cancel, settled
 from bot.rundir import RunDir, is_locked, read_json, take_lock, write_json
+from tests.bot.console import SCRIPT
 from tests.bot.harbour import PYTHON, WAIT, Fifo, Harbour, alive, await_end, command, kill, supervisor
 
 
@@ -192,6 +193,35 @@ def test_a_run_that_removed_its_status_runs_while_it_is_alive(harbour: Harbour) 
     assert end(run.path)["state"] == "cancelled"
     if end_of_it is not None:
         os.close(end_of_it)
+
+
+@pytest.mark.needs("namespaces")
+def test_a_run_is_told_of_and_ended_where_nothing_can_be_written(harbour: Harbour) -> None:
+    gone, left = harbour.start("sleep", "1000"), harbour.start("sleep", "1000")
+    kill(supervisor(gone))
+    end(gone.path)
+    changed(gone, state="running")
+    pid = command(left)
+    kill(supervisor(left))
+    script = (
+        'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" || exit 9; "$2" status --brief "$3"; "$2" cancel "$4"'
+    )
+    call = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]
+    argv = [*call, harbour.store, SCRIPT, gone.path.name, left.path.name]
+    environ = {**os.environ, "LEADSMAN_HOME": str(harbour.store.parent)}
+    done = subprocess.run(argv, env=environ, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith(f"{gone.path.name} lost round 1 {LOST}\n"), done
+    assert "our mistake" not in done.stderr
+    assert not alive(pid)
+
+
+def test_a_store_that_can_not_be_read_is_told(harbour: Harbour) -> None:
+    loop = harbour.folder / "loop"
+    loop.symlink_to(loop)
+    for words in (["status", "2026"], ["runs"], ["runs", "--jsonl"]):
+        done = harbour.leadsman(*words, "--store", str(loop))
+        assert (1, "") == (done.code, done.out)
+        assert f"{loop} can't be read" in done.err
 
 
 def test_what_is_of_the_wrong_kind_in_a_status_is_left_out_and_costs_no_other_run(harbour: Harbour) -> None:
