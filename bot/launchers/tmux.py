@@ -68,8 +68,12 @@ def show(name: str) -> int:
     """Shows the session in this terminal until it is left; tmux's exit code."""
     import subprocess
 
-    inside = "TMUX" in os.environ  # a session is not put into another's window
-    return subprocess.call(["tmux", "switch-client" if inside else "attach-session", "-t", f"={name}"])
+    target = f"={name}"
+    look = ["tmux", "has-session", "-t", target]
+    if "TMUX" in os.environ and subprocess.call(look, stderr=subprocess.DEVNULL) == 0:
+        return subprocess.call(["tmux", "switch-client", "-t", target])  # it is no window in a window of its own server
+    environment = {key: value for key, value in os.environ.items() if key != "TMUX"}
+    return subprocess.call(["tmux", "attach-session", "-t", target], env=environment)
 
 
 def tmux(*arguments: str) -> bool:

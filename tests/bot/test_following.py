@@ -425,11 +425,13 @@ def test_attach_without_a_session_points_to_the_log(harbour: Harbour, ended: boo
 
 
 @pytest.mark.needs("tmux")
-def test_attach_shows_the_live_terminal_and_leaving_it_ends_no_run(harbour: Harbour) -> None:
+@pytest.mark.parametrize("inside", [{}, {"TMUX": "/nonesuch/another-server,1,0"}])
+def test_attach_shows_the_live_terminal_and_leaving_it_ends_no_run(harbour: Harbour, inside: dict[str, str]) -> None:
     run = harbour.hand_off("sh", "-c", "echo marker-$((6 * 7)); exec sleep 1000", options=("--driver", "tmux"))
     child, terminal = pty.fork()
     if child == 0:
         environ = {**os.environ, **harbour.environ, "LEADSMAN_HOME": str(harbour.folder / "home"), "TERM": "xterm"}
+        environ |= inside
         os.execve(LEADSMAN, [str(LEADSMAN), "attach", run.path.name], environ)
     seen = b""
     until = time.monotonic() + WAIT
