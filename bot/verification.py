@@ -15,6 +15,7 @@ from typing import Any
 from bot import codec, liveness, occupants
 from bot.ages import Checked, NotRun, Ran, Sealed, Use, Verdict
 from bot.errors import Unavailable
+from bot.handoff import starts
 from bot.launchers import start
 from bot.logs import Settled, settle
 from bot.masking import Masking
@@ -25,6 +26,9 @@ from bot.tasks import Check
 from bot.worksite import base_environment, supervised
 from gitops import evidence, worktree
 from gitops.mirror import Mirror
+
+STARTS = 3
+"""How often a check is started that is killed each time, or interrupted by a restart of its host."""
 
 
 class Running(Exception):
@@ -129,11 +133,16 @@ class Verification:
         status = liveness.reading(folder)
         if status.get("supervisor") == "gone" and not liveness.is_over(status):
             status = liveness.end(folder)
+        begun = starts(read_json(RunDir(folder).spec) or {})
+        if status["state"] == "lost" and begun < STARTS:  # it was killed: that says nothing of the commit
+            RunDir(folder).worker_log.unlink(missing_ok=True)
+            self._start(run, check, folder, place(), number=begun + 1)
+            status = liveness.reading(folder)
         if not liveness.is_over(status):
             raise Running(folder)
         return ran_of(run.run_dir, folder, _name(check), self._masking, at=at)
 
-    def _start(self, run: Run, check: Check, folder: Path, where: Path) -> None:
+    def _start(self, run: Run, check: Check, folder: Path, where: Path, *, number: int = 1) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         intent: Intent = run.intent
         run_id = f"{intent.run_id}.{folder.name}"
@@ -148,8 +157,8 @@ class Verification:
             passes=check.passes,
             note=folder,
         )
-        write_json(RunDir(folder).spec, spec)
-        started = start(folder, "setsid")
+        write_json(RunDir(folder).spec, {**spec, "starts": number})
+        started = start(folder, "setsid", again=number > 1)
         if started.error is not None and not RunDir(folder).status.exists():
             raise Unavailable(f"The check's supervisor did not start: {started.error}")
 

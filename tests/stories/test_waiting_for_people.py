@@ -13,7 +13,7 @@ import pytest
 from bot.rundir import RunDir, read_json, write_json
 from tests.bot.harbour import kill
 from tests.stories.test_fleet import answer, fleet, leadsman
-from tests.stories.town import Town
+from tests.stories.town import FIX, Town
 from tests.world import Pull, Repository
 
 ASKS = """\
@@ -200,4 +200,29 @@ def test_a_run_that_was_killed_on_a_host_that_goes_on_is_lost_and_leaves_nothing
     answer(town, pull, "**Lost** `wait`")
     town.until("the run is closed", town.closed)
     assert "begun" in (run / "changes.patch").read_text()
+    town.assert_nothing_is_left(repo)
+
+
+def test_a_check_that_was_killed_is_run_again_since_that_says_nothing_of_the_commit(town: Town) -> None:
+    repo = town.repo()
+    once = town.folder / "once"
+    kill_me = f"[ -e {once} ] || {{ touch {once}; kill -9 $PPID; kill -9 $$; }}; exit 0"
+    town.task("checked", FIX, f"[[task.verify]]\nrun = {json.dumps(['sh', '-c', kill_me])}\n")
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run checked")
+    assert "1 of 1 checks hold" in answer(town, pull, "**Published** `checked`")
+    town.until("the run is closed", town.closed)
+    town.assert_nothing_is_left(repo)
+
+
+def test_a_check_that_is_killed_each_time_does_not_hold(town: Town) -> None:
+    repo = town.repo()
+    town.task("checked", FIX, '[[task.verify]]\nrun = ["sh", "-c", "kill -9 $PPID; kill -9 $$"]\n')
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run checked")
+    answer(town, pull, "**Failed** `checked` (verify)")
+    town.until("the run is closed", town.closed)
+    assert town.run_branches(repo) == []
     town.assert_nothing_is_left(repo)
