@@ -33,6 +33,7 @@ from bot.masking import Masking
 from bot.merged import Merged
 from bot.missed import Missed
 from bot.model import Event, Ignored, LookAgain, PullRef, Repo, RunId
+from bot.passview import Passes, passes
 from bot.polling import Polling
 from bot.projects import Project
 from bot.reporter import Reporter
@@ -270,12 +271,22 @@ class Bot:
             forges=self.forges,
             trackers=self.trackers,
             files=RepositoryFiles(self.config, self.forges, self.store, self.journal),
-            runs=Index(self.store, self.world.runs, self.masking, lambda connection: counts(connection, self.slots)),
+            runs=Index(
+                self.store,
+                self.world.runs,
+                self.masking,
+                counts=lambda connection: counts(connection, self.slots),
+                passes=self.passes,
+            ),
             memory=Books(self.store),
             verify=self._verified,
             clock=self.clock,
             new_run_id=lambda: RunId(rundir.new_run_id(moment(self.clock()), os.urandom(3))),
         )
+
+    def passes(self) -> Passes:
+        """Who holds the host's CPU passes now."""
+        return passes(self.world.environ)
 
     def _run_url(self, run_id: RunId) -> str:
         return f"{self.config.server.url}/runs/{run_id}"
@@ -329,7 +340,14 @@ class Bot:
 
     def view(self, notices: Callable[[], tuple[str, ...]]) -> Reading:
         """What the pages show."""
-        return Reading(self.store, self.world.runs, self.forges, public_url=self.config.server.url, notices=notices)
+        return Reading(
+            self.store,
+            self.world.runs,
+            self.forges,
+            public_url=self.config.server.url,
+            notices=notices,
+            passes=lambda: str(self.passes()),
+        )
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

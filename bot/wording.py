@@ -220,11 +220,12 @@ class RunLine:
     head: str
 
 
-def host_line(held: int, slots: int, peak: int, pending: int, *, paused_by: str) -> str:
-    """How full the host is; `paused_by` is empty where new runs may start."""
+def host_line(held: int, slots: int, peak: int, pending: int, *, paused_by: str, passes: tuple[int, int]) -> str:
+    """How full the host is; `paused_by` is empty where new runs may start, `passes` are (held, size) of its pool."""
     paused = f" New runs are paused by {code(paused_by)}." if paused_by else ""
     runs = "1 run waits" if pending == 1 else f"{pending} runs wait"
-    return f"On this host {held} of {slots} slots are held ({peak} at most so far), {runs}.{paused}"
+    pool = f" {passes[0]} of {passes[1]} CPU passes are held." if passes[1] else ""
+    return f"On this host {held} of {slots} slots are held ({peak} at most so far), {runs}.{pool}{paused}"
 
 
 def run_list(open_runs: Sequence[RunLine], ended: Sequence[RunLine], host: str) -> str:

@@ -15,6 +15,7 @@ from bot.handoff import starts
 from bot.logs import tail
 from bot.masking import Masking
 from bot.model import Limit, PullRef, Repo, RunId, Sha, Subject, Thread, TicketRef
+from bot.passview import Passes
 from bot.projects import Project
 from bot.recheck import Finding
 from bot.rundir import RunDir, read_json
@@ -61,17 +62,27 @@ class Index:
     """The runs, as the index shows them."""
 
     def __init__(
-        self, store: Store, runs_dir: Path, masking: Masking, counts: Callable[[sa.Connection], Counts]
+        self,
+        store: Store,
+        runs_dir: Path,
+        masking: Masking,
+        *,
+        counts: Callable[[sa.Connection], Counts],
+        passes: Callable[[], Passes],
     ) -> None:
         self._store = store
         self._runs_dir = runs_dir
         self._masking = masking
         self._counts = counts
+        self._passes = passes
 
     def host(self) -> HostView:
         with self._store.read() as connection:
             now = self._counts(connection)
-        return HostView(now.slots, now.held, now.peak, now.pending, now.paused_by)
+        pool = self._passes()
+        return HostView(
+            now.slots, now.held, now.peak, now.pending, now.paused_by, passes_held=len(pool.holders), passes=pool.size
+        )
 
     def open_on(self, subject: Subject) -> Sequence[RunView]:
         with self._store.read() as connection:

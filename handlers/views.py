@@ -130,6 +130,9 @@ class HostView:
     peak: int
     pending: int
     paused_by: str = ""
+    passes_held: int = 0
+    passes: int = 0
+    """CPU passes of the host; 0 where its pool can't be used."""
 
 
 class Runs(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from bot import home
 from bot.cli.options import printable, say
 from bot.livecount import has_ended
 from bot.liveness import reading
+from bot.passview import passes
 from bot.rundir import RunDir
 from bot.serverstate import said
 
@@ -27,10 +29,12 @@ def show(store: Path, *, as_json: bool) -> int:
         "state": "held" if lock.held else "free" if lock.holder is None else "stale",
         "holder": lock.holder._asdict() if lock.holder else None,
     }
+    pool = passes(os.environ)
+    state["passes"] = {"size": pool.size, "holders": list(pool.holders), "unusable": pool.unusable or None}
     if as_json:
         print(json.dumps(state, indent=1))
     else:
-        say("\n".join(_lines(state, str(lock))))
+        say("\n".join([*_lines(state, str(lock)), printable(str(pool))]))
     return 0
 
 

@@ -62,11 +62,13 @@ class Reading:
         *,
         public_url: str,
         notices: Callable[[], Sequence[str]] = lambda: (),
+        passes: Callable[[], str] = lambda: "",
     ) -> None:
         self._store = store
         self._runs_dir = runs_dir
         self._forges = forges
         self._notices = notices
+        self._passes = passes
         self.public_url = public_url
 
     def board(self) -> Board:
@@ -79,6 +81,7 @@ class Reading:
             waiting=tuple(line for line in unfinished if line.mood == "waiting"),
             recent=tuple(ended),
             notices=tuple(shown(notice) for notice in (*paused, *self._notices())),
+            passes=shown(self._passes()),
         )
 
     def run(self, run_id: str) -> RunPage | None:

@@ -42,6 +42,8 @@ class Board:
     recent: tuple[RunLine, ...]
     notices: tuple[str, ...] = ()
     """What an operator should know now: a configuration that was not taken up, a pause."""
+    passes: str = ""
+    """Who holds the host's CPU passes, in one line."""
 
 
 @dataclass(frozen=True, slots=True)

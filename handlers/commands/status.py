@@ -13,7 +13,8 @@ def _handle(ask: Ask, desk: Desk) -> tuple[Say, ...]:
     open_runs = [*desk.runs.open_on(ask.on), *ask.started]
     ended = [run for run in desk.runs.recent_on(ask.on) if not run.is_open]
     host = desk.runs.host()
-    line = wording.host_line(host.held, host.slots, host.peak, host.pending, paused_by=host.paused_by)
+    pool = (host.passes_held, host.passes)
+    line = wording.host_line(host.held, host.slots, host.peak, host.pending, paused_by=host.paused_by, passes=pool)
     return (Say(wording.run_list([_line(run) for run in open_runs], [_line(run) for run in ended], line)),)
 
 
