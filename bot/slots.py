@@ -56,7 +56,13 @@ class Slots:
         hints: Hints,
         journal: Journal,
         clock: Callable[[], float],
+        cycle_ends: float | None = None,
+        run_limit: int = 0,
     ) -> None:
+        """`cycle_ends`: when whoever started us wants to be done, by `clock`; no run starts that may not end by then,
+        at `run_limit` seconds a run."""
+        self._cycle_ends = cycle_ends
+        self._run_limit = run_limit
         self._store = store
         self._settings = settings
         self._runs_dir = runs_dir
@@ -138,6 +144,8 @@ class Slots:
             retrying=runs.retrying(connection),
             retry_cap=self._settings.max_retrying,
             parallel=self._parallel,
+            remaining_seconds=None if self._cycle_ends is None else int(self._cycle_ends - self._clock()),
+            run_limit=self._run_limit,
         )
 
     def _closed(self, problem: Unavailable) -> float:

@@ -99,6 +99,8 @@ class World:
     clock: Callable[[], float] = time.time
     patient: bool = True
     """A server waits for a right that is missing now; a CI step says that it is, and ends."""
+    cycle_ends: float | None = None
+    """When a command that ends by itself wants to be done, by `clock`; None: it has all the time."""
 
     @property
     def runs(self) -> Path:
@@ -179,6 +181,8 @@ class Bot:
             hints=self.dispatcher,
             journal=self.journal,
             clock=world.clock,
+            cycle_ends=world.cycle_ends,
+            run_limit=config.budget.run_cap_seconds,
         )
         self.boards = boards(config, world, store, self.repositories, self.masking, load=self.load.p95)
         self.fleet = FleetState(

@@ -12,10 +12,12 @@ import click
 
 from bot import answers, home
 from bot.cli.clicked import Setting
+from bot.cli.ending import is_unfinished
 from bot.config import Config
 from bot.errors import UserError
+from bot.rebuilding import open_or_rebuild
 from bot.store import runs
-from bot.store.engine import Store, open_store
+from bot.store.engine import Store
 from bot.wake import ring
 from bot.wiring import Bot, World, delivery_of, kind_of
 from webhooks.inbox import Delivery, Inbox, Verdict
@@ -32,8 +34,16 @@ LOOK_SECONDS = 0.2
 @click.option("--source", required=True, metavar="NAME", help="The [forges.NAME] table that it comes from.")
 @click.option("--event", "name", required=True, metavar="EVENT", help="As the forge names it: issue_comment, push, ...")
 @click.option("--delivery", metavar="ID", help="Its id; default: the SHA-256 of the file, so that twice is once.")
+@click.option(
+    "--cycle-seconds",
+    type=click.IntRange(min=1),
+    metavar="S",
+    help="Start no run that may not end within S seconds from now: cap x [budget] run_cap_seconds + 30 s must be left.",
+)
 @click.pass_obj
-def command(setting: Setting, file: Path, source: str, name: str, delivery: str | None) -> int:
+def command(
+    setting: Setting, *, file: Path, source: str, name: str, delivery: str | None, cycle_seconds: int | None
+) -> int:
     """Works one event from a file, as if the forge had delivered it; the file is trusted, nothing is signed."""
     config = setting.config()
     if source not in config.forges:
@@ -49,14 +59,15 @@ def command(setting: Setting, file: Path, source: str, name: str, delivery: str 
     folder = home.make(setting.home)
     try:
         with home.serving(folder):
-            return _work(config, folder, told)
+            return _work(config, folder, told, cycle_seconds)
     except home.HomeHeld:
         return _hand_over(config, folder, told)
 
 
-def _work(config: Config, folder: Path, told: Delivery) -> int:
-    store = open_store(config.store, folder)
-    bot = Bot(config, World(home=folder, environ=os.environ, patient=False), store)
+def _work(config: Config, folder: Path, told: Delivery, cycle_seconds: int | None) -> int:
+    store = open_or_rebuild(config.store, folder)[0]
+    ends = None if cycle_seconds is None else time.time() + cycle_seconds
+    bot = Bot(config, World(home=folder, environ=os.environ, patient=False, cycle_ends=ends), store)
     _remember(bot.inbox, told)
     if told.ignored:
         print(f"ignored: {told.ignored}")
@@ -64,7 +75,7 @@ def _work(config: Config, folder: Path, told: Delivery) -> int:
     before, begun = _known(store), time.time()
     bot.start()
     try:
-        while bot.inbox.lanes() or _open(store):
+        while bot.inbox.lanes() or is_unfinished(store):
             time.sleep(LOOK_SECONDS)  # whoever ends it here is a thread of ours; a person waits for the last line
     finally:
         bot.stop()
@@ -77,11 +88,6 @@ def _remember(inbox: Inbox, told: Delivery) -> None:
         print(f"{told.delivery} was worked before; `--delivery` gives it another id.", file=sys.stderr)
     elif verdict is not Verdict.ACCEPTED:
         raise UserError(f"The event was not taken: {verdict.value}. Look at `leadsman deliveries`.")
-
-
-def _open(store: Store) -> bool:
-    with store.read() as connection:
-        return bool(runs.open_runs(connection)) or bool(answers.due(connection))
 
 
 def _known(store: Store) -> set[str]:
@@ -116,7 +122,7 @@ def _failed(inbox: Inbox, told: Delivery) -> int:
 
 
 def _hand_over(config: Config, folder: Path, told: Delivery) -> int:
-    store = open_store(config.store, folder)
+    store = open_or_rebuild(config.store, folder)[0]
     try:
         _remember(Inbox(store, time.time, limit=config.server.queue_limit), told)
     finally:

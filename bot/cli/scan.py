@@ -9,12 +9,14 @@ from pathlib import Path
 
 import click
 
-from bot import answers, home
+from bot import home
 from bot.cli.clicked import Setting
+from bot.cli.ending import is_unfinished
 from bot.config import Config
 from bot.errors import UserError
+from bot.rebuilding import open_or_rebuild
 from bot.store import runs
-from bot.store.engine import Store, open_store
+from bot.store.engine import Store
 from bot.wake import ring
 from bot.wiring import Bot, World
 
@@ -27,9 +29,17 @@ LOOK_SECONDS = 0.2
     "Exit code 0: every run that it started ended well; 1: one did not.",
 )
 @click.option("--once", is_flag=True, help="Works what is claimable now, to its end, also what failed before; no more.")
+@click.option(
+    "--cycle-seconds",
+    type=click.IntRange(min=1),
+    metavar="S",
+    help="Start no run that may not end within S seconds from now: cap x [budget] run_cap_seconds + 30 s must be left.",
+)
 @click.pass_obj
-def command(setting: Setting, once: bool) -> int:
+def command(setting: Setting, once: bool, cycle_seconds: int | None) -> int:
     """Takes the tickets that rules with on = "schedule" are for: the most urgent first, then the oldest."""
+    if cycle_seconds is not None and not once:
+        raise UserError("--cycle-seconds is for --once: a scan that goes on has no end.", code=2)
     config = setting.config()
     if not any(getattr(tracker, "claim_enabled", False) for tracker in config.trackers.values()):
         raise UserError("No [trackers.*] has claim_enabled = true, so there is nothing that the bot may claim.", code=2)
@@ -38,7 +48,7 @@ def command(setting: Setting, once: bool) -> int:
         (folder / name).mkdir(mode=0o700, exist_ok=True)
     try:
         with home.serving(folder):
-            return _once(config, folder) if once else _on_and_on(config, folder)
+            return _once(config, folder, cycle_seconds) if once else _on_and_on(config, folder)
     except home.HomeHeld:
         ring(folder, "scan", _asking() if once else "")
         print("A server holds this home; it scans now.")
@@ -50,15 +60,16 @@ def _asking() -> str:
     return f"asked-{time.time_ns():x}"
 
 
-def _once(config: Config, folder: Path) -> int:
-    store = open_store(config.store, folder)
+def _once(config: Config, folder: Path, cycle_seconds: int | None) -> int:
+    store = open_or_rebuild(config.store, folder)[0]
     try:
         before = _known(store)
-        bot = Bot(config, World(home=folder, environ=os.environ, patient=False), store)
+        ends = None if cycle_seconds is None else time.time() + cycle_seconds
+        bot = Bot(config, World(home=folder, environ=os.environ, patient=False, cycle_ends=ends), store)
         bot.scan.asking = _asking()  # so that each ticket is taken once, whoever looks
         bot.start()
         try:
-            while _look(bot) or _open(store):
+            while _look(bot) or is_unfinished(store):
                 time.sleep(LOOK_SECONDS)  # whoever ends it here is a thread of ours; a person waits for the last line
         finally:
             bot.stop()
@@ -75,7 +86,7 @@ def _look(bot: Bot) -> bool:
 
 
 def _on_and_on(config: Config, folder: Path) -> int:
-    store = open_store(config.store, folder)
+    store = open_or_rebuild(config.store, folder)[0]
     bot = Bot(config, World(home=folder, environ=os.environ), store)
     ends = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # before the first thread, which inherits it
@@ -85,11 +96,6 @@ def _on_and_on(config: Config, folder: Path) -> int:
     bot.stop()
     store.close()
     return 0
-
-
-def _open(store: Store) -> bool:
-    with store.read() as connection:
-        return bool(runs.open_runs(connection)) or bool(answers.due(connection))
 
 
 def _known(store: Store) -> set[str]:

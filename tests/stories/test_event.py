@@ -102,3 +102,18 @@ def test_what_is_no_event_is_refused_with_2(town: Town, body: bytes, options: tu
     assert (2, "") == (code, out)
     assert err.endswith(said)
     assert not Path(town.home / "leadsman.db").exists()
+
+
+def test_what_may_not_end_within_the_cycle_stays_waiting_and_the_next_step_works_it(town: Town) -> None:
+    town.config += "\n[budget]\nrun_cap_seconds = 900\njob_cap_seconds = 1800\n"
+    repo = town.repo()
+    pull = town.pull_of(repo)
+    code, out, _ = event(town, pull.comment("alice", "/run fix"), "--cycle-seconds", "3600")
+    assert code == 1
+    assert "insufficient_cycle_time: " in out
+    assert "4 x 900 s + 30 s = 3630 s pass." in out
+    assert town.run_branches(repo) == []
+    code, out, _ = event(town, pull.comment("alice", "/help"), "--cycle-seconds", "3660")
+    assert 0 == code
+    assert len(town.run_branches(repo)) == 1
+    assert any("**Published**" in said for said in town.answers(pull))
