@@ -94,7 +94,7 @@ def test_a_store_that_breaks_under_the_server_admits_nobody(town: Town) -> None:
     why = re.search(r"registry_unreadable: ([^\"]*)", town.journal())
     assert why is not None
     assert "is not a database any more; `leadsman doctor --repair` rebuilds it" in why[1]
-    assert [run.name for run in town.runs() if (run / "claim.json").exists()] == [town.runs()[0].name]
+    assert 1 == len([run for run in town.runs() if (run / "claim.json").exists()])
     town.kill()
     assert refused_start(town).returncode == 1
     assert leadsman(town, "doctor", "--repair").code == 0
