@@ -299,8 +299,7 @@ class Road:
             liveness.request_cancel(ages.path, by)
         status = liveness.reading(ages.path)
         if status.get("supervisor") == "gone":
-            liveness.end(ages.path)
-            status = liveness.reading(ages.path)
+            status = liveness.end_what_is_left(ages.path)
         run = ages.need("run", Run)
         if by is None and (status["state"] == "blocked" or liveness.is_interrupted(status)):
             return self._wait_for_people(ages, status)

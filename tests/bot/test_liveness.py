@@ -63,6 +63,17 @@ def test_the_end_of_what_is_left_makes_a_run_lost(harbour: Harbour) -> None:
     assert not alive(child)
 
 
+def test_the_end_of_what_is_left_cancels_nothing_while_somebody_writes_a_run_off(harbour: Harbour) -> None:
+    run = harbour.start("sleep", "1000")
+    kill(supervisor(run))
+    assert reading(run.path)["supervisor"] == "gone"
+    lock = take_lock(run.alive_lock)  # as a reader does that writes down what came of it
+    assert lock is not None
+    liveness.end_what_is_left(run.path)
+    os.close(lock)
+    assert (reading(run.path)["state"], cancel_asked(run.path)) == ("lost", None)
+
+
 def test_what_ignores_sigterm_is_killed(harbour: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(liveness, "KILL_GRACE", 0.3)
     said = Fifo(harbour.folder / "said")
