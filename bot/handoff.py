@@ -246,7 +246,7 @@ def _adopted(run: RunDir, store: Path, before: Mapping[str, tuple[int, ...]], un
         if late or (is_over(status) and status["state"] != "done"):
             why = f"The command {_how_it_is(status)}, and no run of its own appeared in {store}."
             return {**_outcome(status), "status": "failed", "found": False, "error": why}
-        time.sleep(LOOK)
+        time.sleep(LOOK)  # the store is another program's: nothing of it tells us when it writes
 
 
 def _is_anothers(path: Path, child: Record, run: RunDir) -> bool:
