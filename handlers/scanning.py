@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from bot import epoch
 from bot.dispatch import Hint
@@ -20,7 +21,19 @@ from handlers.views import Desk
 AGAIN_SECONDS = 600
 """After so long a ticket is tried again that a run was started for and that no claim came of."""
 
+SAME_SECOND = timedelta(seconds=2)
+"""Trackers show times in whole seconds: within so long after one was first seen, a second change may hide behind it."""
+
 Carry = Callable[[Decision, Event], list[Hint]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One state of a listed ticket, and when it was first seen, by our own clock."""
+
+    updated_at: datetime
+    first: datetime
+    passed: bool = False
 
 
 class Scan:
@@ -47,7 +60,7 @@ class Scan:
         self._room = room
         self._carry = carry
         self._journal = journal
-        self._passed: dict[TicketRef, datetime] = {}
+        self._looks: dict[TicketRef, _Look] = {}
         self.asking = ""
         """`anew` of every look that names none."""
 
@@ -71,7 +84,8 @@ class Scan:
             return hints
         tracker = self._trackers[str(project.tracker)]
         for listed in tracker.claimable(str(project.tracker_project)):
-            if not anew and self._passed.get(listed.ref) == listed.updated_at:
+            look = self._seen(listed)
+            if not anew and look.passed:
                 continue
             started = self._take(tracker, listed, anew)
             hints += started
@@ -84,7 +98,7 @@ class Scan:
         try:
             ticket = tracker.ticket(listed.ref)
             if not anew and epoch.was_tried(ticket.journal):
-                self._passed[listed.ref] = listed.updated_at
+                self._pass(listed)
                 return []
             if (why := self._against(tracker, ticket)) is not None:
                 self._skip(listed, why)
@@ -97,8 +111,20 @@ class Scan:
         if isinstance(decision, Decision):
             return self._carry(decision, event)
         if rules.DOES_NOT_HOLD in decision.reason:
-            self._passed[listed.ref] = listed.updated_at
+            self._pass(listed)
         return []
+
+    def _seen(self, listed: Ticket) -> _Look:
+        look = self._looks.get(listed.ref)
+        if look is None or look.updated_at != listed.updated_at:
+            look = self._looks[listed.ref] = _Look(listed.updated_at, self._desk.now())
+        return look
+
+    def _pass(self, listed: Ticket) -> None:
+        """Leaves it out until it changes, once no other change can bear the same time."""
+        look = self._seen(listed)
+        if self._desk.now() - look.first >= SAME_SECOND:
+            self._looks[listed.ref] = replace(look, passed=True)
 
     def _skip(self, listed: Ticket, why: str) -> None:
         self._journal.say("skipped", ticket=str(listed.ref), why=why)

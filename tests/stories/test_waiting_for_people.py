@@ -134,9 +134,8 @@ def test_a_live_run_is_not_resumed_and_not_retried_and_its_pid_is_named(town: To
     pull = town.pull_of(repo)
     town.start()
     town.says(pull, "/run wait")
-    town.until("it runs", lambda: fleet(town)["running"] == 1)
-    (run,) = town.runs()
-    pid = (read_json(run / "status.json") or {})["pid"]
+    (run,) = town.until("it was asked for", lambda: town.runs() or None)
+    pid = town.until("it runs", lambda: (read_json(run / "status.json") or {}).get("pid"))
     for command in ("resume", "retry"):
         done = leadsman(town, command, run.name)
         assert (1, "") == (done.code, done.out)
