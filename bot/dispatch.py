@@ -40,8 +40,8 @@ Work = Callable[[str], float | None]
 class Dispatcher:
     """The in-process engine: threads that wait on a condition, and a heap of what is due later."""
 
-    def __init__(self, work: Mapping[str, Work], *, threads: int) -> None:
-        self._work = work
+    def __init__(self, *, threads: int) -> None:
+        self._count = threads
         self._wake = threading.Condition()
         self._ready: deque[Hint] = deque()
         self._queued: set[Hint] = set()
@@ -49,9 +49,13 @@ class Dispatcher:
         self._again: set[Hint] = set()
         self._later: list[tuple[float, Hint]] = []
         self._stopping = False
-        self._threads = [threading.Thread(target=self._loop, name=f"work-{n}", daemon=True) for n in range(threads)]
+        self._threads: list[threading.Thread] = []
 
-    def start(self) -> None:
+    def start(self, work: Mapping[str, Work]) -> None:
+        """`work`: by a hint's kind. It comes now, because what works hints also puts them; those put before wait."""
+        self._threads = [
+            threading.Thread(target=self._loop, args=(work,), name=f"work-{n}", daemon=True) for n in range(self._count)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -80,9 +84,9 @@ class Dispatcher:
             self._ready.append(hint)
             self._wake.notify()
 
-    def _loop(self) -> None:
+    def _loop(self, work: Mapping[str, Work]) -> None:
         while (hint := self._next()) is not None:
-            again = self._attend(hint)
+            again = _attend(work, hint)
             with self._wake:
                 self._busy.discard(hint)
                 if hint in self._again:
@@ -106,9 +110,10 @@ class Dispatcher:
                 self._wake.wait(self._later[0][0] - now if self._later else None)
             return None
 
-    def _attend(self, hint: Hint) -> float | None:
-        try:
-            return self._work[hint.kind](hint.key)
-        except Exception:  # the border: one thing's accident must not stop the others, nor this thread
-            log.exception("work failed: %s %s", hint.kind, hint.key)
-            return 30.0
+
+def _attend(work: Mapping[str, Work], hint: Hint) -> float | None:
+    try:
+        return work[hint.kind](hint.key)
+    except Exception:  # the border: one thing's accident must not stop the others, nor this thread
+        log.exception("work failed: %s %s", hint.kind, hint.key)
+        return 30.0

@@ -15,12 +15,11 @@ from bot.cli.clicked import Setting
 from bot.config import Config
 from bot.errors import Forbidden, Gone, Unavailable, UserError
 from bot.hostload import LoadWindow
-from bot.masking import Masking
 from bot.nearest import did_you_mean
 from bot.projects import Project
-from bot.repositories import Repositories
 from bot.store.engine import open_store
-from bot.wiring import World, around, boards, connect, on_a_board, secrets_of, tables
+from bot.wiring.outside import World, reach
+from bot.wiring.upkeep import boards, on_a_board
 
 
 @click.group("board")
@@ -66,10 +65,7 @@ def _boards(setting: Setting, config: Config) -> Iterator[Boards]:
     world = World(home=home.make(setting.home), environ=os.environ)
     store = open_store(config.store, setting.home)
     try:
-        surroundings = around(config, world, store)
-        repositories = Repositories(setting.home / "mirrors", connect(config, surroundings))
-        masking = Masking(secrets_of(config, world, tables(config, surroundings), surroundings))
         load = LoadWindow(setting.home, os.environ, world.clock)
-        yield boards(config, world, store, repositories, masking, load=load.p95)
+        yield boards(config, world, store, reach(config, world, store), load=load.p95)
     finally:
         store.close()

@@ -22,7 +22,8 @@ from bot.errors import Forbidden, Gone, Unavailable, UserError
 from bot.store import runs
 from bot.store.engine import Store, open_store
 from bot.wake import ring
-from bot.wiring import Bot, World
+from bot.wiring.bot import Bot
+from bot.wiring.outside import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,9 @@ def _force(setting: Setting, store: Store, which: str) -> None:
     config = setting.config()
     bot = Bot(config, World(home=setting.home, environ=os.environ), store)
     name, _, number = which.rpartition(":")
-    tracker = bot.trackers.get(name)
+    tracker = bot.outside.trackers.get(name)
     if tracker is None or not number.isdecimal():
-        known = ", ".join(bot.trackers) or "none"
+        known = ", ".join(bot.outside.trackers) or "none"
         raise UserError(f"{printable(which)} is no ticket: write TRACKER:NUMBER. Known trackers: {known}.", code=2)
     try:
         ref = tracker.find(int(number))
@@ -117,7 +118,7 @@ def _force(setting: Setting, store: Store, which: str) -> None:
         if ticket is None or claim is None:
             raise UserError(f"Nobody has claimed {printable(which)}, as its journal says.")
         why = f"{user()} gave it back by hand (it was run {claim.run_id} of {claim.by})"
-        bot.claim_sweep.give_back(tracker, ticket, claim, why)
+        bot.ticketing.sweep.give_back(tracker, ticket, claim, why)
     except (Gone, Forbidden, Unavailable) as problem:
         raise UserError(f"{which} can't be given back: {problem}") from problem
     print(f"{which} was given back: {claim.by} had it with run {claim.run_id}.")

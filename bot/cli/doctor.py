@@ -25,7 +25,7 @@ from bot.model import Permission
 from bot.projects import Project
 from bot.publishing import RUN_BRANCHES
 from bot.store.engine import Store, open_store
-from bot.wiring import World, around, connect, connect_trackers, tables, tracker_projects
+from bot.wiring.outside import World, around, connect, connect_trackers, tables, tracker_projects
 from gitops.version import git_version
 from webhooks.receiver import Table
 

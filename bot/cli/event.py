@@ -19,7 +19,9 @@ from bot.rebuilding import open_or_rebuild
 from bot.store import runs
 from bot.store.engine import Store
 from bot.wake import ring
-from bot.wiring import Bot, World, delivery_of, kind_of
+from bot.wiring.bot import Bot
+from bot.wiring.lanes import delivery_of
+from bot.wiring.outside import World, kind_of
 from webhooks.inbox import Delivery, Inbox, Verdict
 
 LOOK_SECONDS = 0.2

@@ -18,7 +18,8 @@ from bot.rebuilding import open_or_rebuild
 from bot.store import runs
 from bot.store.engine import Store
 from bot.wake import ring
-from bot.wiring import Bot, World
+from bot.wiring.bot import Bot
+from bot.wiring.outside import World
 
 LOOK_SECONDS = 0.2
 

@@ -19,7 +19,8 @@ from bot.rebuilding import open_or_rebuild
 from bot.road import Observer
 from bot.store.engine import Store
 from bot.wake import Doorbell
-from bot.wiring import Bot, World
+from bot.wiring.bot import Bot
+from bot.wiring.outside import World
 from webhooks.receiver import Application, Door
 
 log = logging.getLogger("leadsman")
@@ -50,7 +51,7 @@ class Serving:
         if rebuilt is not None and (rebuilt.runs or rebuilt.unreadable):
             log.warning("The store was missing; %s", rebuilt)
         self.bot = Bot(config, self._world, self.store, observe)
-        self._door = Door(self.bot.tables, self.bot.inbox, self._wake_lane)
+        self._door = Door(self.bot.outside.tables, self.bot.inbox, self._wake_lane)
         self.application = Application(
             self._door,
             self.checks,
@@ -64,7 +65,7 @@ class Serving:
         return (f"The configuration is wrong, and the last good one is in force: {self._wrong_config}",)
 
     def _wake_lane(self, lane: str) -> None:
-        self.bot.wake_lane(lane)  # whichever bot works now
+        self.bot.dispatcher.put(Hint("lane", lane))  # whichever bot works now
 
     def start(self) -> None:
         self.bot.start()
@@ -92,7 +93,7 @@ class Serving:
                 log.warning("[store] and [server] listen are taken up by a restart, not by a reload.")
             self.bot.stop()
             self.bot = bot
-            self._door.tables = self.bot.tables
+            self._door.tables = self.bot.outside.tables
             self.bot.start()
         log.info("The configuration was read anew.")
 

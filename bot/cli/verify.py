@@ -120,7 +120,7 @@ def _noted(name: str, against: sources.Repository | None, folder: Path) -> Asked
 def _comment_of_ours(setting: Setting, url: str) -> str | None:
     """The comment, if it is on a configured forge: that is asked with the bot's own credential, or is this host's."""
     from bot.store.engine import open_store
-    from bot.wiring import World, around, connect
+    from bot.wiring.outside import World, around, connect
 
     number, comment = _numbers(url)
     if not number or not comment:

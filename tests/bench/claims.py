@@ -75,7 +75,7 @@ def one_claim(site: Site) -> None:
         town = TicketTown(folder, world, site)
         town.shop()
         serving = _bot(town)
-        tracker = serving.bot.trackers["work"]
+        tracker = serving.bot.outside.trackers["work"]
         requests = _counted(tracker)
         took, asked = [], []
         for n in range(20):
@@ -106,13 +106,13 @@ def scans(site: Site) -> None:
             pile_up(site, pile - stock)
             stock = pile
             serving = _bot(town)
-            requests = _counted(serving.bot.trackers["work"])
+            requests = _counted(serving.bot.outside.trackers["work"])
             for wanted in (1, 10):
                 serving.bot.scan._room = lambda _project, wanted=wanted: wanted
                 look = partial(serving.bot.scan.look, anew=str(time.time()))
                 took, asked, _ = _timed(look, requests)
                 print(f"scan of {pile:>5}, takes {wanted:>2}  {took:6.0f} ms, {asked:>4} requests")
-            page = partial(serving.bot.trackers["work"].changed, "demo", datetime.fromtimestamp(0, UTC))
+            page = partial(serving.bot.outside.trackers["work"].changed, "demo", datetime.fromtimestamp(0, UTC))
             took, asked, tickets = _timed(page, requests)
             print(f"a page of the poll     {took:6.0f} ms, {asked:>4} request, {len(tickets)} tickets")
             serving.store.close()

@@ -13,8 +13,8 @@ BOUND = 10.0
 
 @contextmanager
 def dispatching(work: dict[str, Callable[[str], float | None]], threads: int = 4) -> Iterator[Dispatcher]:
-    dispatcher = Dispatcher(work, threads=threads)
-    dispatcher.start()
+    dispatcher = Dispatcher(threads=threads)
+    dispatcher.start(work)
     try:
         yield dispatcher
     finally:

@@ -31,7 +31,8 @@ from bot.model import (
 from bot.store.engine import open_store
 from bot.tasks import Task
 from bot.trackers.redmine.client import Redmine
-from bot.wiring import Bot, World
+from bot.wiring.bot import Bot
+from bot.wiring.outside import World
 from tests.redmine.site import client
 from tests.redmine.test_scan import claimed
 from tests.redmine.town import TicketTown
@@ -86,7 +87,7 @@ def intent(ref: TicketRef, run: RunId = RUN) -> Intent:
 
 
 def claim(bot: Bot, ref: TicketRef, run: RunId = RUN) -> Claim | Held:
-    return bot.claims.take(intent(ref, run), Lease("wt-1", "x"))
+    return bot.ticketing.claims.take(intent(ref, run), Lease("wt-1", "x"))
 
 
 def test_a_claim_of_exactly_twice_the_limit_is_not_stale_and_one_second_later_it_is(
@@ -98,10 +99,10 @@ def test_a_claim_of_exactly_twice_the_limit_is_not_stale_and_one_second_later_it
     claimed(town, number, OTHER)
     (entry,) = client(town.site).ticket(town.site.ref(number)).journal
     clock.now = entry.at.timestamp() + 200
-    bot.claim_sweep.sweep()
+    bot.ticketing.sweep.sweep()
     assert len(town.site.notes(number)) == 1
     clock.now += 1
-    bot.claim_sweep.sweep()
+    bot.ticketing.sweep.sweep()
     assert town.site.notes(number)[1].startswith("claim released: swept")
     assert town.site.status(number) == "New"
 
@@ -116,11 +117,11 @@ def test_a_claims_own_limit_counts_where_the_table_names_none(
     claimed(town, ref.number, OTHER)
     (entry,) = client(town.site).ticket(ref).journal
     clock.now = entry.at.timestamp() + 100
-    bot.claim_sweep.sweep()
-    assert bot.claims.ours(held)
+    bot.ticketing.sweep.sweep()
+    assert bot.ticketing.claims.ours(held)
     clock.now += 1
-    bot.claim_sweep.sweep()
-    assert not bot.claims.ours(held)
+    bot.ticketing.sweep.sweep()
+    assert not bot.ticketing.claims.ours(held)
     assert town.site.status(ref.number) == "New"
 
 
@@ -136,7 +137,7 @@ def test_a_report_in_the_journal_ends_an_epoch_and_history_stands_against_nobody
     taken = claim(bot, ref)
     assert isinstance(taken, Claim)
     asked_later = _asked_by(taken, 10_000)
-    assert bot.tickets.claim(asked_later) is None
+    assert bot.ticketing.tickets.claim(asked_later) is None
     assert town.site.status(number) == "In Progress"
 
 
@@ -146,11 +147,11 @@ def test_the_first_claimant_of_the_journal_wins_whoever_has_the_ref(town: Ticket
     claimed(town, number, OTHER)
     taken = claim(bot, town.site.ref(number))
     assert isinstance(taken, Claim)
-    lost = bot.tickets.claim(taken)
+    lost = bot.ticketing.tickets.claim(taken)
     assert isinstance(lost, Held)
     assert (lost.by, lost.run_id) == ("leadsman@elsewhere", OTHER)
-    bot.tickets.concede(taken.intent, lost)
-    bot.tickets.concede(taken.intent, lost)
+    bot.ticketing.tickets.concede(taken.intent, lost)
+    bot.ticketing.tickets.concede(taken.intent, lost)
     notes = town.site.notes(number)
     assert len(notes) == 2
     assert notes[1].startswith(f"conceded to leadsman@elsewhere run {OTHER}: leadsman@")
@@ -166,7 +167,7 @@ def test_what_another_bot_took_up_for_the_same_asking_is_not_done_again(
     town.site.change(number, who="bot2", status="New", notes="claim released: the run failed (command)")
     taken = claim(bot, town.site.ref(number))
     assert isinstance(taken, Claim)
-    assert isinstance(bot.tickets.claim(taken), Held)
+    assert isinstance(bot.ticketing.tickets.claim(taken), Held)
     assert town.site.status(number) == "New"
 
 
@@ -179,7 +180,7 @@ def test_a_claim_that_the_workflow_forbids_is_told_and_writes_nothing(
     bot = make()
     taken = claim(bot, town.site.ref(town.site.ticket()))
     assert isinstance(taken, Claim)
-    failed = bot.tickets.claim(taken)
+    failed = bot.ticketing.tickets.claim(taken)
     assert isinstance(failed, Failed)
     assert "from New to Closed" in failed.why
     ref = taken.intent.event.subject
@@ -194,7 +195,7 @@ def test_a_claim_that_can_t_be_read_back_is_unknown_and_made_again_without_a_sec
     number = town.site.ticket()
     taken = claim(bot, town.site.ref(number))
     assert isinstance(taken, Claim)
-    real = bot.trackers["work"]
+    real = bot.outside.trackers["work"]
     assert isinstance(real, Redmine)
 
     class Blind(Redmine):
@@ -211,11 +212,11 @@ def test_a_claim_that_can_t_be_read_back_is_unknown_and_made_again_without_a_sec
                 raise Unavailable("the site is away")
             return super().ticket(ref)
 
-    bot.trackers["work"] = Blind("work", real._settings, real._projects, real._door, real._repo_map)
+    bot.outside.trackers["work"] = Blind("work", real._settings, real._projects, real._door, real._repo_map)
     with pytest.raises(Unavailable):
-        bot.tickets.claim(taken)
-    bot.trackers["work"] = real
-    assert bot.tickets.claim(taken) is None
+        bot.ticketing.tickets.claim(taken)
+    bot.outside.trackers["work"] = real
+    assert bot.ticketing.tickets.claim(taken) is None
     assert len(town.site.notes(number)) == 1
     assert town.site.status(number) == "In Progress"
 
@@ -228,13 +229,15 @@ def _asked_by(taken: Claim, entry: int) -> Claim:
 
 def test_requests_of_a_claim_are_three(town: TicketTown, make: Callable[[], Bot]) -> None:
     bot = make()
-    real = bot.trackers["work"]
+    real = bot.outside.trackers["work"]
     assert isinstance(real, Redmine)
     first, second = (claim(bot, town.site.ref(town.site.ticket())), claim(bot, town.site.ref(town.site.ticket())))
     assert isinstance(first, Claim)
     assert isinstance(second, Claim)
-    assert bot.tickets.claim(first) is None  # from here on it knows who is who, and the ids of statuses and fields
+    assert (
+        bot.ticketing.tickets.claim(first) is None
+    )  # from here on it knows who is who, and the ids of statuses and fields
     heard: list[str] = []
     real._door._engine.session.hooks["response"] = [lambda answer, **_: heard.append(answer.request.method)]
-    assert bot.tickets.claim(second) is None
+    assert bot.ticketing.tickets.claim(second) is None
     assert heard == ["GET", "PUT", "GET"]

@@ -22,7 +22,7 @@ from bot.cli import serve
 from bot.cli.server import Serving
 from bot.dispatch import Hint
 from bot.model import Commented, Event
-from bot.wiring import Bot
+from bot.wiring.bot import Bot
 
 
 def die() -> None:
@@ -44,21 +44,20 @@ def arm(serving: Serving, point: str) -> None:
     """The points that are no steps."""
     bot: Bot = serving.bot
     if point == "remembered":
-        bot._work_lane = lambda _lane: die()  # type: ignore[method-assign]
-        bot.dispatcher._work = {**bot.dispatcher._work, "lane": lambda _lane: die()}
+        bot.lanes.work = lambda _lane: die()  # type: ignore[method-assign]
     if point == "decided":
         bot.inbox.done = lambda _number: die()  # type: ignore[method-assign]
     if point == "posted":
-        for forge in bot.forges.values():
+        for forge in bot.outside.forges.values():
             _die_after(forge, "post")
     if point == "claimed":
         _die_after(bot.road._claims, "take")
     if point == "noted":
-        _die_after(bot.tickets, "claim")
+        _die_after(bot.ticketing.tickets, "claim")
     if point == "told":
-        _die_after(bot.tickets, "finish")
+        _die_after(bot.ticketing.tickets, "finish")
     if point == "poisoned":
-        bot._decide = _poisoned(bot._decide)  # type: ignore[method-assign]
+        bot.lanes._decide = _poisoned(bot.lanes._decide)  # type: ignore[method-assign]
     if point == "started":
         _die_after(road, "start")
 

@@ -1,0 +1,148 @@
+"""What the bot of a configuration has to do with: forges, trackers, who may deliver, and what must never be shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+
+from bot.config import Config
+from bot.configured import Configured
+from bot.fleet import RepoMap
+from bot.forges import FORGES, Around, Forge
+from bot.masking import Masking
+from bot.model import Repo
+from bot.repositories import Repositories
+from bot.secret import Secret
+from bot.store.engine import Store
+from bot.trackers import TRACKERS, Tracker
+from gitops.git import Identity
+from webhooks.receiver import Table
+from webhooks.signature import Key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What comes in from outside: where things are kept, the environment, time."""
+
+    home: Path
+    environ: Mapping[str, str]
+    clock: Callable[[], float] = time.time
+    patient: bool = True
+    """A server waits for a right that is missing now; a CI step says that it is, and ends."""
+    cycle_ends: float | None = None
+    """When a command that ends by itself wants to be done, by `clock`; None: it has all the time."""
+
+    @property
+    def runs(self) -> Path:
+        return self.home / "runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The clients, each made once for a configuration in force."""
+
+    forges: dict[str, Forge]
+    trackers: dict[str, Tracker]
+    tables: dict[str, Table]
+    masking: Masking
+    repositories: Repositories
+
+
+def reach(config: Config, world: World, store: Store) -> Outside:
+    """Raises `UserError` where a secret that the configuration names is not there."""
+    surroundings = around(config, world, store)
+    forges = connect(config, surroundings)
+    trackers = connect_trackers(config, surroundings)
+    senders = tables(config, surroundings)
+    masking = Masking(secrets_of(config, world, senders, surroundings))
+    return Outside(forges, trackers, senders, masking, Repositories(world.home / "mirrors", forges))
+
+
+def identity_of(config: Config) -> Identity:
+    """In whose name the bot commits, and with which key it signs."""
+    key = config.publish.sign_key_file
+    return Identity(*config.publish.identity, signing_key=None if key is None else (config.base / key).absolute())
+
+
+def moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def kind_of(settings: object) -> str:
+    return str(getattr(settings, "kind", ""))
+
+
+def around(config: Config, world: World, store: Store) -> Around:
+    return Around(
+        store=store,
+        home=world.home,
+        base=config.base,
+        environ=world.environ,
+        public_url=config.server.url,
+        clock=world.clock,
+    )
+
+
+def connect(config: Config, surroundings: Around) -> dict[str, Forge]:
+    """A client for each configured forge."""
+    found = {
+        name: import_module(FORGES[kind_of(settings)]).connect(name, settings, surroundings)
+        for name, settings in config.forges.items()
+    }
+    return Configured("forges", found)
+
+
+def connect_trackers(config: Config, surroundings: Around) -> dict[str, Tracker]:
+    """A client for each configured tracker, and the projects of it that are ours."""
+    found = {}
+    for name, settings in config.trackers.items():
+        projects = tracker_projects(config, name)
+        found[name] = import_module(TRACKERS[kind_of(settings)]).connect(
+            name, settings, projects, surroundings, repo_map(config)
+        )
+    return Configured("trackers", found)
+
+
+def claim_labels(config: Config) -> dict[str, str]:
+    """By forge, the label of an issue that a run works."""
+    named = {name: getattr(settings, "claim_label", None) for name, settings in config.forges.items()}
+    return {name: label for name, label in named.items() if label}
+
+
+def repo_map(config: Config) -> RepoMap:
+    """`[fleet.repo_map]`: each repository in it is one of a project's."""
+    repos = {project.repository: project.repo for project in config.projects}
+    return RepoMap({key: repos[name] for key, name in config.fleet.repo_map.items()})
+
+
+def tracker_projects(config: Config, name: str) -> dict[str, Repo]:
+    """The tracker's identifiers of our projects, and the repository of each."""
+    return {p.tracker_project: p.repo for p in config.projects if p.tracker == name and p.tracker_project}
+
+
+def tables(config: Config, surroundings: Around) -> dict[str, Table]:
+    """Who may deliver: by the last part of the address, with the secrets that are live now."""
+    found = {}
+    for name, settings in config.forges.items():
+        kind = kind_of(settings)
+        secrets = import_module(FORGES[kind]).webhook_secrets(name, settings, surroundings)
+        found[name] = Table(kind, tuple(Key(secret) for secret in secrets))
+    for name, settings in config.trackers.items():
+        module = import_module(TRACKERS[kind_of(settings)])
+        keys = tuple(Key(secret) for secret in module.webhook_secrets(name, settings, surroundings))
+        found[name] = Table(kind_of(settings), keys, module.webhook_token(name, settings, surroundings))
+    return found
+
+
+def secrets_of(config: Config, world: World, senders: Mapping[str, Table], surroundings: Around) -> list[Secret]:
+    """Everything that must never be shown."""
+    signing = [key.secret for table in senders.values() for key in table.keys]
+    signing += [table.token for table in senders.values() if table.token is not None]
+    for name, settings in config.trackers.items():
+        signing.append(import_module(TRACKERS[kind_of(settings)]).api_key(name, settings, surroundings))
+    named = [Secret(world.environ[name]) for name in config.secret_names if world.environ.get(name)]
+    return [*signing, *named]
