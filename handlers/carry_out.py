@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from bot import answers, wording
 from bot.answers import OfRun, Section, Text
 from bot.dispatch import Hint
+from bot.errors import Unavailable
 from bot.journal import Journal
 from bot.model import BranchRef, Command, Event, Held, Intent
 from bot.store import books, runs
@@ -36,7 +37,10 @@ from handlers.decision import (
 def carry_out(
     decision: Decision, event: Event, store: Store, journal: Journal, clock: Callable[[], float]
 ) -> list[Hint]:
-    """Writes down what was decided; returns what may now be ready. What was carried out before is not repeated."""
+    """Writes down what was decided; returns what may now be ready. What was carried out before is not repeated.
+
+    Raises `Unavailable` where that is so of a part alone: the event is to be decided again.
+    """
     hints: list[Hint] = []
     now = clock()
     with store.write() as connection:
@@ -44,7 +48,9 @@ def carry_out(
             books.obey(connection, str(item.repo), item.comment_id, item.line, item.occurrence, at=now)
             for item in decision.obeyed
         ]
-        if news and not any(news):
+        if not all(news):
+            if any(news):  # worked beside another delivery of the same comment: nothing of this is kept
+                raise Unavailable("A part of it was obeyed meanwhile: what is left is decided anew.")
             return []
         sections: list[Section] = []
         for result in decision.results:
