@@ -85,11 +85,10 @@ def bad_value(argument: str, value: str, wanted: str, *, usage: str) -> str:
     return f"{code(argument)} can't be {code(value)}: it takes {wanted}. {_usage(usage)}"
 
 
-def short_sha(value: str, full: str | None) -> str:
-    it = f" The full one is {code(full)}." if full else ""
+def short_sha(value: str) -> str:
     return (
-        f"{code(value)} is not a full commit id. Give all 40 digits: "
-        f"another commit with the same first digits can be made on purpose.{it}"
+        f"{code(value)} is not a full commit id. Copy all 40 digits from the commit that you looked at: "
+        "another one with the same first digits can be made on purpose."
     )
 
 

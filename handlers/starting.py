@@ -66,13 +66,16 @@ def notes(listing: TaskList, repo: Repo) -> tuple[Once, ...]:
     return (Once(repo, f"file {wrong.name}", said),)
 
 
-def full_sha(text: str, head: Sha, *, argument: str, usage: str) -> Sha | Say:
-    """`text` as a full commit id, or what to say: the first digits of one can be made to fit another commit."""
+def full_sha(text: str, *, argument: str, usage: str) -> Sha | Say:
+    """`text` as a full commit id, or what to say: the first digits of one can be made to fit another commit.
+
+    The head that begins with them is not offered either: it may be that other commit, and be copied unread.
+    """
     sha = text.lower()
     if _FULL_SHA.fullmatch(sha):
         return Sha(sha)
     if _HEX.fullmatch(sha):
-        return Say(wording.short_sha(text, head if head.startswith(sha) else None), well=False)
+        return Say(wording.short_sha(text), well=False)
     return Say(wording.bad_value(argument, text, "a full commit id (40 hex digits)", usage=usage), well=False)
 
 

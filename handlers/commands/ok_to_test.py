@@ -15,7 +15,7 @@ def _handle(ask: Ask, desk: Desk) -> tuple[Approve | Say, ...]:
     if not isinstance(ask.on, PullRef):
         return (Say(wording.only_pulls(OK_TO_TEST.name), well=False),)
     pull = desk.forge(ask.on.repo).pull(ask.on)
-    sha = full_sha(ask.arguments.words[0], pull.head_sha, argument="SHA", usage=OK_TO_TEST.usage)
+    sha = full_sha(ask.arguments.words[0], argument="SHA", usage=OK_TO_TEST.usage)
     if isinstance(sha, Say):
         return (sha,)
     if not pull.is_fork:

@@ -23,7 +23,7 @@ def _handle(ask: Ask, desk: Desk) -> tuple[Start | Say | Once, ...]:
     limit = desk.limit_for(known.task, asked.values.get("difficulty"))
     head = head_now(ask.on, ask.project, desk.forge(ask.on.repo))
     given = asked.values.get("sha")
-    sha = None if given is None else full_sha(given, head.sha, argument="sha", usage=RUN.usage)
+    sha = None if given is None else full_sha(given, argument="sha", usage=RUN.usage)
     if isinstance(sha, Say):
         return (sha,)
     again = f"/run {asked.as_written(sha=head.sha)}"

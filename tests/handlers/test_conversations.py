@@ -103,15 +103,15 @@ def test_a_head_that_the_delivery_showed_and_that_moved_is_not_run(room: Room) -
         (
             "/run fix sha=aaaaaaa",
             (
-                "`aaaaaaa` is not a full commit id. Give all 40 digits: another commit with the same first digits can "
-                f"be made on purpose. The full one is `{HEAD}`."
+                "`aaaaaaa` is not a full commit id. Copy all 40 digits from the commit that you looked at: another one "
+                "with the same first digits can be made on purpose."
             ),
         ),
         (
             "/run fix sha=bbbbbbb",
             (
-                "`bbbbbbb` is not a full commit id. Give all 40 digits: another commit with the same first digits can "
-                "be made on purpose."
+                "`bbbbbbb` is not a full commit id. Copy all 40 digits from the commit that you looked at: another one "
+                "with the same first digits can be made on purpose."
             ),
         ),
         (
@@ -176,7 +176,9 @@ def test_a_forks_commit_runs_only_after_exactly_it_was_approved(room: Room) -> N
         f"```\n/ok-to-test {HEAD}\n```"
     )
     assert room.says("tria", f"/ok-to-test {HEAD}").startswith("`/ok-to-test` needs **write** permission")
-    assert room.says("will", f"/ok-to-test {HEAD[:12]}").startswith(f"`{HEAD[:12]}` is not a full commit id.")
+    too_short = room.says("will", f"/ok-to-test {HEAD[:12]}")
+    assert too_short.startswith(f"`{HEAD[:12]}` is not a full commit id.")
+    assert HEAD not in too_short  # what stands there now may have been made to begin like the commit that was read
     assert room.says("will", f"/ok-to-test {NEWER}") == (
         f"`ref_changed`: nothing was approved. `{NEWER}` is not the head of `#7`; that is `{HEAD}` now. "
         f"Read that commit, then approve it:\n\n```\n/ok-to-test {HEAD}\n```"
