@@ -15,7 +15,7 @@ _TOKEN = re.compile(
 )
 _BARE_KEY = re.compile(r"[0-9a-f]{40,}", re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_URL_PASSWORD = re.compile(r"://[^/\s@:]*:[^/\s@]+@")
+_URL_PASSWORD = re.compile(r"://[^/\s@:]*:[^/\s@]+@|://\S*[?&](?:ssl)?password=[^&\s]", re.IGNORECASE)
 
 
 def secrets_in(document: object, path: Path = ()) -> Iterator[tuple[Path, str]]:

@@ -148,6 +148,13 @@ REFUSED = {
             "(PostgreSQL takes it from PGPASSWORD or PGPASSFILE)"
         ),
     ),
+    "password behind an address": (
+        '[store]\nurl = "postgresql://bot@db/leadsman?sslmode=require&password=hunter2"\n',
+        (
+            "2: [store] url: holds a password, which is never written into this file; leave it out of the address "
+            "(PostgreSQL takes it from PGPASSWORD or PGPASSFILE)"
+        ),
+    ),
     "not a store": (
         '[store]\nurl = "mysql://db"\n',
         '2: [store] url: must be "sqlite" or like "postgresql://HOST/NAME", not "mysql://db"',
