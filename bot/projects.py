@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from bot.model import Repo
 from bot.publishing import BranchName
-from bot.settings import NAME, Settings
+from bot.settings import NAME, EnvName, Settings
 
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9._-]{0,99}")
 
@@ -34,6 +34,9 @@ class Project(Settings):
     tracker: str | None = Field(default=None, description="name of a [trackers.*] table; default: the forge")
     tracker_project: str | None = Field(
         default=None, min_length=1, description="the tracker's identifier of the project; needed with a tracker"
+    )
+    webhook_secret_env: Annotated[tuple[EnvName, ...], Field(strict=False)] = Field(
+        default=(), description="variables with the secrets of this repository's own webhook, beside the forge's"
     )
     base: BranchName | None = Field(
         default=None, description="branch that runs are meant for; default: the forge's own"

@@ -186,7 +186,7 @@ def _delivery(name: str, kind: str, headers: Headers, body: bytes, keys: tuple[K
     except Misshapen:
         return NO_JSON
     repository = source.repository(payload)
-    if not any(key.repository in {None, repository} for key in keys):
+    if not any(key.counts_for(repository) for key in keys):
         return UNSIGNED  # signed, with the key of another repository
     delivery, event = source.delivery(headers, body), source.event(headers, payload)
     if not (_NAME.fullmatch(delivery) and _NAME.fullmatch(event)):

@@ -19,6 +19,12 @@ class Key:
     secret: Secret
     repository: str | None = None
 
+    def counts_for(self, repository: str | None) -> bool:
+        """Names are compared as forges do, without regard to case."""
+        if self.repository is None or repository is None:
+            return self.repository is None
+        return self.repository.casefold() == repository.casefold()
+
 
 def sign(body: bytes, secret: Secret) -> str:
     """The signature of `body`: 64 lower-case hex digits."""

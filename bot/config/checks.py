@@ -193,7 +193,10 @@ def _board(draft: Draft, named: Mapping[Path, str]) -> Found:
 
 
 def _variables(draft: Draft) -> Iterator[tuple[Path, str]]:
-    """(place, name) of each environment variable that a forge's or tracker's table names for a secret."""
+    """(place, name) of each environment variable that a forge, a tracker or a project names for a secret."""
+    for index, project in draft.projects.items():
+        for variable in project.webhook_secret_env:
+            yield ("project", index, "webhook_secret_env"), variable
     for table, kinds in (("forges", draft.forges), ("trackers", draft.trackers)):
         for name, settings in kinds.items():
             for key, value in settings.model_dump().items():

@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # opening a store costs 0.1 s, and settings are read without 
     from bot.store.engine import Store
 
 FORGES = {"github": "bot.forges.github", "local": "bot.forges.local"}
-"""kind -> module. Each has `Settings` (its table), `connect(name, settings, around) -> Forge` and
-`webhook_secrets(name, settings, around) -> tuple[Secret, ...]`. Modules are imported only when a configured forge needs
-them: PyGithub alone costs 0.2 s."""
+"""kind -> module. Each has `Settings` (its table), `connect(name, settings, around) -> Forge`, and as
+`tuple[Secret, ...]` `webhook_secrets(name, settings, around)`, what deliveries are signed with, and `credentials(...)`,
+what it is asked with. Modules are imported only when a configured forge needs them: PyGithub alone costs 0.2 s."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

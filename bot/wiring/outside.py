@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
@@ -11,10 +11,12 @@ from pathlib import Path
 
 from bot.config import Config
 from bot.configured import Configured
+from bot.errors import UserError
 from bot.fleet import RepoMap
 from bot.forges import FORGES, Around, Forge
 from bot.masking import Masking
 from bot.model import Repo
+from bot.projects import Project
 from bot.repositories import Repositories
 from bot.secret import Secret
 from bot.store.engine import Store
@@ -130,7 +132,8 @@ def tables(config: Config, surroundings: Around) -> dict[str, Table]:
     for name, settings in config.forges.items():
         kind = kind_of(settings)
         secrets = import_module(FORGES[kind]).webhook_secrets(name, settings, surroundings)
-        found[name] = Table(kind, tuple(Key(secret) for secret in secrets))
+        own = (key for project in config.projects if project.forge == name for key in _own_keys(project, surroundings))
+        found[name] = Table(kind, (*map(Key, secrets), *own))
     for name, settings in config.trackers.items():
         module = import_module(TRACKERS[kind_of(settings)])
         keys = tuple(Key(secret) for secret in module.webhook_secrets(name, settings, surroundings))
@@ -138,10 +141,24 @@ def tables(config: Config, surroundings: Around) -> dict[str, Table]:
     return found
 
 
+def _own_keys(project: Project, surroundings: Around) -> Iterator[Key]:
+    """What the webhook of this repository alone signs with. Raises `UserError`."""
+    for variable in project.webhook_secret_env:
+        secret = surroundings.environ.get(variable, "").strip()
+        if not secret:
+            raise UserError(
+                f"[[project]] {project.name}, webhook_secret_env: {variable} is not set. "
+                "Set it in the server's environment."
+            )
+        yield Key(Secret(secret), project.repository)
+
+
 def secrets_of(config: Config, world: World, senders: Mapping[str, Table], surroundings: Around) -> list[Secret]:
     """Everything that must never be shown."""
     signing = [key.secret for table in senders.values() for key in table.keys]
     signing += [table.token for table in senders.values() if table.token is not None]
+    for name, settings in config.forges.items():  # also from a file, and without the line's end of a variable
+        signing += import_module(FORGES[kind_of(settings)]).credentials(name, settings, surroundings)
     for name, settings in config.trackers.items():
         signing.append(import_module(TRACKERS[kind_of(settings)]).api_key(name, settings, surroundings))
     named = [Secret(world.environ[name]) for name in config.secret_names if world.environ.get(name)]

@@ -69,6 +69,11 @@ def test_a_repositorys_own_secret_signs_for_it_alone(house: House) -> None:
     assert kept(house) == [("github", "d-1", "queued")]
 
 
+def test_a_repositorys_own_secret_signs_for_it_however_its_name_is_spelt(house: House) -> None:
+    body = comment(repository="Acme/Shop")
+    assert house.post(body, signed(body, secret=SHOPS)).status == 202
+
+
 GOOD = signed(BODY)
 
 

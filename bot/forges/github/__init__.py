@@ -13,7 +13,7 @@ from bot.secret import Secret
 if TYPE_CHECKING:
     from bot.forges.github.client import Github
 
-__all__ = ["Settings", "connect", "webhook_secrets"]
+__all__ = ["Settings", "connect", "credentials", "webhook_secrets"]
 
 
 def connect(name: str, settings: Settings, around: Around) -> Github:
@@ -33,3 +33,9 @@ def connect(name: str, settings: Settings, around: Around) -> Github:
 def webhook_secrets(name: str, settings: Settings, around: Around) -> tuple[Secret, ...]:
     """The secrets that a delivery may be signed with; none = every delivery is refused. Raises `UserError`."""
     return tables.webhook_secrets(name, settings, environ=around.environ, base=around.base)
+
+
+def credentials(name: str, settings: Settings, around: Around) -> tuple[Secret, ...]:
+    """What the bot asks GitHub with, wherever it is kept: the account's token, or the App's key. Raises `UserError`."""
+    token = tables.token(name, settings, environ=around.environ, base=around.base)
+    return (token or tables.private_key(name, settings, base=around.base),)

@@ -8,8 +8,9 @@ from bot.forges.local.forge import Local
 from bot.forges.local.people import Act, People
 from bot.forges.local.settings import Settings, account, webhook_secrets
 from bot.forges.local.threads import Threads
+from bot.secret import Secret
 
-__all__ = ["Act", "Local", "People", "Settings", "account", "connect", "webhook_secrets"]
+__all__ = ["Act", "Local", "People", "Settings", "account", "connect", "credentials", "webhook_secrets"]
 
 
 def connect(name: str, settings: Settings, around: Around) -> Local:
@@ -22,3 +23,8 @@ def connect(name: str, settings: Settings, around: Around) -> Local:
         public_url=around.public_url,
         owner=account(),
     )
+
+
+def credentials(name: str, settings: Settings, around: Around) -> tuple[Secret, ...]:  # noqa: ARG001
+    """A folder asks for none."""
+    return ()
