@@ -53,7 +53,7 @@ class Landing:
         shared = intent.task.publish == "shared"
         branch = intent.publish.branch if shared else f"{RUN_BRANCHES}{run.id}"
         if (why := forbidden(self._repositories.forge(repo), intent.publish, repo, branch)) is not None:
-            return Failed("publish", f"{why} ({repo.name})")
+            return Failed("publish", f"In {repo.name}, {why}")
         if not self._claims.ours(run.claim):
             return Lost("Its claim was taken away while it worked, so it published nothing.")
         mirror = self._repositories.mirror(repo)

@@ -84,14 +84,19 @@ def open_or_rebuild(settings: StoreSettings, home: Path) -> tuple[Store, Rebuilt
     try:
         store = open_store(settings, home)
     except Unavailable as problem:
-        raise UserError(
-            f"{problem}. No run is started until it can be: `leadsman doctor --repair` sets a broken file aside and "
-            "builds its index anew, from the run directories."
-        ) from problem
+        raise UserError(f"{problem}. No run is started until it can be. {_next_step(settings)}") from problem
     if not store.is_new:
         return store, None
     with store.write() as connection:
         return store, rebuild(connection, home / "runs")
+
+
+def _next_step(settings: StoreSettings) -> str:
+    if settings.url == "sqlite":
+        return (
+            "`leadsman doctor --repair` sets a broken file aside and builds its index anew, from the run directories."
+        )
+    return "Is the database up, and may this user connect? Look with psql at the address in [store] url."
 
 
 def rebuild(connection: sa.Connection, runs_dir: Path) -> Rebuilt:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from bot.liveness import reading
 from bot.rundir import RunDir, all_runs, read_json
+from bot.serverstate import said
 from bot.statefiles import is_there
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Roll(NamedTuple):
 
 def call(store: Path, most: int | None) -> Roll:
     """The newest `most` runs (None = all), and every one that has not ended."""
-    index, trouble = _index(store.parent / "leadsman.db")
+    index, trouble = _index(store.parent)
     directories = {run.path.name: run for run in all_runs(store)}
     ids = [*directories, *(run_id for run_id, entry in index.items() if entry.is_open and run_id not in directories)]
     ids.sort(
@@ -83,10 +84,11 @@ def call(store: Path, most: int | None) -> Roll:
     return Roll(lines, len(ids) - len(shown), trouble)
 
 
-def _index(file: Path) -> tuple[dict[str, Entry], str]:
+def _index(home: Path) -> tuple[dict[str, Entry], str]:
     """What the index has, and why it could not be read; nothing, without trouble, where there is none."""
+    file = home / "leadsman.db"
     if not file.exists():
-        return {}, ""
+        return _said(home), ""
     import sqlite3
 
     found: dict[str, Entry] = {}
@@ -101,6 +103,25 @@ def _index(file: Path) -> tuple[dict[str, Entry], str]:
     except sqlite3.Error as problem:
         return {}, f"The index {file} can't be read ({problem}), so this is from the run directories alone."
     return found, ""
+
+
+def _said(home: Path) -> dict[str, Entry]:
+    """What the server last said of the runs that have not ended: a store in PostgreSQL is too far for a quick look."""
+    state = said(home) or {}
+    found: dict[str, Entry] = {}
+    for run in [*(state.get("runs") or []), *(state.get("waiting") or [])]:
+        run_id, place = str(run.get("run_id")), int(run.get("position") or 0)
+        found[run_id] = Entry(
+            subject=str(run.get("subject") or ""),
+            task=str(run.get("task") or ""),
+            phase="waiting" if place else str(run.get("phase") or ""),
+            reason=str(run.get("reason") or ""),
+            created_at=_seconds(run_id),
+            is_open=True,
+            cancel=None,
+            position=place,
+        )
+    return found
 
 
 def _line(run_id: str, run: RunDir | None, entry: Entry | None) -> Line:

@@ -11,7 +11,7 @@ from bot.settings import Settings
 
 
 def _database(url: str) -> str:
-    if not re.fullmatch(r"sqlite|postgresql(\+\w+)?://.+", url):
+    if not re.fullmatch(r"sqlite|postgresql://.+", url):
         raise ValueError(f'must be "sqlite" or like "postgresql://HOST/NAME", not "{url}"')
     return url
 

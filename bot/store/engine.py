@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ FILE = "leadsman.db"
 MAGIC = b"SQLite format 3\0"
 """How the file begins: https://www.sqlite.org/fileformat.html"""
 
+WRITER = 0x4C454144
+"""The key of PostgreSQL's lock that its writers take, one after the other: "LEAD"."""
+
 BUSY_SECONDS = 4
 """How long one writer waits for another. Writers are few (group commit) and brief; a delivery may have to wait for two
 of them, and GitHub gives up on its answer after 10 s."""
@@ -32,6 +36,8 @@ class Store:
         self.is_new = False
         """It was made when it was opened: it is empty."""
         self._file = file
+        self._snapshot = {"isolation_level": "REPEATABLE READ"} if engine.name == "postgresql" else {}
+        """What makes a read see one state. SQLite's always does."""
         # Opened once, and closed after SQLite's own: whoever closes a file gives up every lock that the process has on
         # it, SQLite's, too, and the next stranger to leave takes the log away from under us.
         # https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
@@ -71,9 +77,32 @@ class Store:
         """Reads. Raises `Unavailable` when the database can't be read."""
         try:
             with self.engine.connect() as connection:
-                yield connection.execution_options(leadsman_read=True)
+                yield connection.execution_options(leadsman_read=True, **self._snapshot)
         except (DBAPIError, sa.exc.TimeoutError) as problem:
             raise Unavailable(f"The store can't be read: {_brief(problem)}") from problem
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[bool]:
+        """Holds `name` among all hosts of this store; yields False where another has it. Never waits.
+
+        PostgreSQL holds it for as long as the connection lives, so a host that dies gives it back. SQLite's file has
+        one server, and that one keeps its own threads apart. Raises `Unavailable`.
+        """
+        if self.engine.name != "postgresql":
+            yield True
+            return
+        key = int.from_bytes(sha256(name.encode()).digest()[:8], signed=True)
+        try:
+            with self.engine.connect() as connection:
+                connection.execution_options(leadsman_read=True, isolation_level="AUTOCOMMIT")
+                mine = bool(connection.execute(sa.select(sa.func.pg_try_advisory_lock(key))).scalar())
+                try:
+                    yield mine
+                finally:
+                    if mine:
+                        connection.execute(sa.select(sa.func.pg_advisory_unlock(key)))
+        except (DBAPIError, sa.exc.TimeoutError) as problem:
+            raise Unavailable(f"The store can't be reached: {_brief(problem)}") from problem
 
     def close(self) -> None:
         self.engine.dispose()
@@ -91,10 +120,41 @@ def open_store(settings: StoreSettings, home: Path) -> Store:
 
 
 def _engine(settings: StoreSettings, home: Path) -> sa.Engine:
-    if settings.url != "sqlite":
-        return sa.create_engine(settings.url, pool_pre_ping=True)
+    return _sqlite(home / FILE) if settings.url == "sqlite" else _postgresql(settings.url)
+
+
+def _postgresql(address: str) -> sa.Engine:
+    try:
+        url = sa.make_url(address).set(drivername="postgresql+psycopg")
+        engine = sa.create_engine(
+            url,
+            pool_pre_ping=True,
+            pool_size=8,
+            max_overflow=64,
+            connect_args={"connect_timeout": BUSY_SECONDS, "options": f"-c lock_timeout={BUSY_SECONDS}s"},
+        )
+    except sa.exc.ArgumentError as problem:
+        raise UserError(f"[store] url is no address of a database: {_brief(problem)}", code=2) from problem
+    except ModuleNotFoundError as problem:
+        raise UserError(
+            "A store in PostgreSQL needs its driver, which is not installed here. "
+            "Install it beside Leadsman: pip install 'leadsman[postgresql]'",
+            code=2,
+        ) from problem
+    sa.event.listen(engine, "begin", _one_writer)
+    return engine
+
+
+def _one_writer(connection: sa.Connection) -> None:
+    """One writer at a time, as with SQLite, whichever host it is on: what a transaction looked at is still so when it
+    writes. Each statement behind the lock sees what the writer before has committed."""
+    if not connection.get_execution_options().get("leadsman_read"):
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER})")
+
+
+def _sqlite(file: Path) -> sa.Engine:
     engine = sa.create_engine(
-        f"sqlite:///{home / FILE}",
+        f"sqlite:///{file}",
         connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
         pool_size=8,
         max_overflow=64,
