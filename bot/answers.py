@@ -25,6 +25,7 @@ from bot.model import Held, Intent, Published, Thread, TicketRef, Unchanged
 from bot.rendering import BUDGET, render
 from bot.rundir import RunDir
 from bot.statement import carried, read
+from bot.stopping import asked_of
 from bot.store import runs, schema
 from bot.store.engine import Store
 from bot.talk import Handing, Talk, Talks
@@ -211,7 +212,10 @@ class Answers:
         return Part(self._under_way(ages, row, intent, position), well=None, marker=marker)
 
     def _under_way(self, ages: Ages, row: runs.Row, intent: Intent, position: int) -> str:
-        if row.phase in ("blocked", "interrupted") and row.cancel is None:
+        if row.cancel is None and (asked := asked_of(row, intent.limit)) is not None:
+            until = f"{asked.until:%Y-%m-%dT%H:%M:%SZ}"
+            said = wording.asked_to_stop(row.run_id, intent.task.name, asked.by, until)
+        elif row.phase in ("blocked", "interrupted") and row.cancel is None:
             tell = wording.blocked if row.phase == "blocked" else wording.interrupted
             said = tell(row.run_id, intent.task.name, row.reason)
         elif RunDir(ages.path).status.exists():

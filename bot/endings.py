@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 STARTUP_GRACE, BLOCKED_GRACE, KILL_GRACE = 120.0, 60.0, 5.0
 """Seconds: until a speaking task's first word; for a blocked run to find its own way; from SIGTERM to SIGKILL."""
 
+NEXT_ROUND, TURN_OVER = "next_round", "turn_over"
+"""`stop_reason` of a run that was asked to stop after its turn, and did not by itself."""
+
 GRACES = {"startup_grace": STARTUP_GRACE, "blocked_grace": BLOCKED_GRACE, "kill_grace": KILL_GRACE}
 
 
@@ -28,11 +31,22 @@ class Limits:
         self.began = began
         """None while it still waits for CPU passes: until then nothing runs out."""
         self._blocked_at: float | None = None
+        self._turn_ends: float | None = None
+        self._last_round: int | None = None
 
     @property
     def deadline(self) -> float | None:
+        """When its time or, where it was asked to stop after it, its turn is over; None where neither ever is."""
         limit = self._spec.get("time_limit")
-        return None if limit is None or self.began is None else self.began + float(limit)
+        over = None if limit is None or self.began is None else self.began + float(limit)
+        return min((at for at in (over, self._turn_ends) if at is not None), default=None)
+
+    def stop_after_turn(self, turn_ends: float, round_: int | None) -> None:
+        """It is asked to stop after its turn, `round_` being the last that it said it had begun. Heard again, the
+        first round and the earliest end count: it can't talk itself out of it."""
+        if self._turn_ends is None:
+            self._turn_ends, self._last_round = turn_ends, round_
+        self._turn_ends = min(self._turn_ends, turn_ends)
 
     def hear(self, verb: str, now: float) -> None:
         """Takes in the newest word: a run is blocked from its first word that says so until one that does not."""
@@ -43,6 +57,10 @@ class Limits:
 
     def passed(self, now: float, words: Words) -> str | None:
         """The `stop_reason` of a limit that was passed; None while there is none."""
+        if self._turn_ends is not None and words.round != self._last_round:
+            return NEXT_ROUND
+        if self._turn_ends is not None and now >= self._turn_ends:
+            return TURN_OVER
         if self.deadline is not None and now >= self.deadline:
             return "time_limit"
         silent_at = None if self.began is None else self.began + grace(self._spec, "startup_grace")

@@ -108,6 +108,7 @@ def _prepare_again(run: RunDir) -> str:
     record = {"state": "created", "round": round_, "status": "starting", "found": False, "pid": None, "error": None}
     write_json(run.waiting, {**(read_json(run.waiting) or {}), **record})
     discard(run.cancel)
+    discard(run.stop)
     return str(spec.get("driver") or "setsid")
 
 

@@ -64,6 +64,20 @@ class Landing:
                 return self._shared(run, sealed, mirror, f"refs/heads/{branch}")
             return self._own(sealed, mirror, f"refs/heads/{branch}")
 
+    def landed(self, run: Run, sealed: Sealed) -> bool:
+        """Whether an earlier try has pushed it already. Raises `Unavailable` where the remote did not answer."""
+        intent = run.intent
+        if intent.task.publish == "none" or sealed.tip == intent.head:
+            return False
+        branch = intent.publish.branch if intent.task.publish == "shared" else f"{RUN_BRANCHES}{run.id}"
+        mirror = self._repositories.mirror(intent.event.subject.repo)
+        with git_trouble("The published branch can't be read"):
+            seen = mirror.remote_ref(f"refs/heads/{branch}")
+            if seen is None or seen == sealed.tip:
+                return seen is not None
+            mirror.fetch_commit(seen, ref=f"refs/heads/{branch}")
+            return mirror.is_ancestor(sealed.tip, seen)
+
     def _own(self, sealed: Sealed, mirror: Mirror, ref: str) -> Outcome:
         match publish.push_exact(mirror, sealed.tip, ref, expect=None):
             case publish.Pushed():

@@ -7,6 +7,7 @@ supervisor was killed or the host went away: then what is left is looked for, an
 from __future__ import annotations
 
 import errno
+import math
 import os
 import select
 import signal
@@ -25,6 +26,7 @@ from bot.status import OVER, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from bot.status import Status
 
@@ -177,6 +179,16 @@ def request_cancel(path: Path, by: str, *, reason: str = "cancelled") -> bool:
             return True
         raise
     return _poke(run.control) or _terminate_supervisor(path)
+
+
+def ask_to_stop(path: Path, by: str, *, at: datetime, until: datetime) -> None:
+    """Asks the run to stop after its turn: written to `stop.json`, for the command too, then told to the supervisor,
+    which ends it once it begins another round, or at `until`. Repeated it changes nothing. Raises OSError."""
+    run = RunDir(path)
+    asked = {"by": by, "at": f"{at:%Y-%m-%dT%H:%M:%SZ}", "until": math.ceil(until.timestamp())}
+    if read_json(run.stop) != asked:
+        write_json(run.stop, asked)
+        _poke(run.control)
 
 
 def cancel_asked(path: Path) -> str | None:

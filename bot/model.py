@@ -224,6 +224,11 @@ class Limit:
     turns: int
     origin: str
 
+    @property
+    def turn_seconds(self) -> int:
+        """What one turn may take."""
+        return self.seconds // max(1, self.turns)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
@@ -332,6 +337,8 @@ class Blocked:
 @dataclass(frozen=True, slots=True)
 class Cancelled:
     by: str
+    how: str = ""
+    """A sentence: how it came to its end, where it was asked to stop after its turn."""
     kind: Literal["cancelled"] = "cancelled"
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -24,7 +25,7 @@ from bot.errors import Unavailable, UserError
 from bot.invisible import made_visible
 from bot.liveness import cancel_asked
 from bot.model import Command, Commented, Intent, IssueRef, PullRef, TicketRef
-from bot.rundir import RunDir, all_runs
+from bot.rundir import RunDir, all_runs, read_json
 from bot.store import StoreSettings, books, runs, schema
 from bot.store.engine import FILE, Store, open_store
 
@@ -144,13 +145,21 @@ def _intent(ages: Ages) -> Intent | None:
 
 def _put_back(connection: sa.Connection, ages: Ages, intent: Intent) -> bool:
     closed: Closed | None = ages.read("closed")
-    known: dict[str, object] = {"phase": _phase(ages), "cancel": cancel_asked(ages.path)}
+    known: dict[str, object] = {"phase": _phase(ages), "cancel": cancel_asked(ages.path), **_asked_to_stop(ages.path)}
     if closed is not None:
         ended = ages.ended
         known |= {"closed_at": closed.at.timestamp(), "reason": ended.outcome.kind if ended else runs.HELD}
     if closed is None:
         _remember_to_answer(connection, intent)
     return runs.restore(connection, intent, **known)
+
+
+def _asked_to_stop(folder: Path) -> dict[str, object]:
+    asked = read_json(RunDir(folder).stop) or {}
+    try:
+        return {"stop_by": str(asked["by"]), "stop_at": datetime.fromisoformat(str(asked["at"])).timestamp()}
+    except (KeyError, ValueError):
+        return {}
 
 
 def _phase(ages: Ages) -> str:

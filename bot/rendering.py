@@ -171,8 +171,9 @@ def headline(report: Report) -> str:
             return f"**Failed** {task} ({_text(stage)}): {_text(why)} Nothing was published. Run {run}."
         case Blocked(waits_for):
             return f"**Blocked** {task}: it waits for {_text(waits_for)} Nothing was published. Run {run}."
-        case Cancelled(by):
-            return f"**Cancelled** {task} by {_text(by)}. Nothing was published. Run {run}."
+        case Cancelled(by, how):
+            came = f" {_text(how)}" if how else ""
+            return f"**Cancelled** {task} by {_text(by)}.{came} Nothing was published. Run {run}."
         case Lost(why):
             return f"**Lost** {task}: {_text(why)} Nothing was published. Run {run}."
         case unreachable:
@@ -292,7 +293,7 @@ def result_of(ran: Ran) -> str:
             return "did not start"
         case reason if ran.state == "cancelled":
             by = f" by {_text(ran.by)}" if ran.by else ""
-            return f"cancelled{by}" + ("" if reason == "cancelled" else f": {_text(reason)}")
+            return f"cancelled{by}" + ("" if reason == "cancelled" else f": {_text(reason.replace('_', ' '))}")
         case reason:
             return f"stopped: {_text(reason.replace('_', ' '))}"
 

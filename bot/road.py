@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from bot import handoff, liveness
+from bot import handoff, liveness, stopping
 from bot.ages import Ages, Checked, Closed, Ended, Left, Sealed, Step
 from bot.claims import Claims
 from bot.dispatch import Hint, Hints
@@ -184,7 +184,7 @@ class Road:
             step = next_step(ages.has, started=RunDir(ages.path).status.exists(), lease=lease is not None)
             if step is None:
                 return None
-            if step == "claim" and lease is None and not self._cancelled(ages):
+            if step == "claim" and lease is None and self._called_off(ages) is None:
                 return None  # it waits for a slot; the next one that is given back is offered to it
             self._observe(run_id, step, ended=False)
             wait = self._steps[step](ages)
@@ -237,11 +237,25 @@ class Road:
             row = runs.get(connection, ages.path.name)
         return row.cancel if row else None
 
+    def _asked(self, ages: Ages) -> stopping.Asked | None:
+        """Whether it is asked to stop after its turn."""
+        with self._store.read() as connection:
+            row = runs.get(connection, ages.path.name)
+        return stopping.asked_of(row, ages.intent.limit)
+
+    def _called_off(self, ages: Ages) -> Cancelled | None:
+        """What it comes to where its end was asked for and its command does not run, not yet or not any more."""
+        if (by := self._cancelled(ages)) is not None:
+            return Cancelled(by)
+        if (asked := self._asked(ages)) is None:
+            return None
+        return stopping.outcome(asked, read_json(RunDir(ages.path).status) or {}, ages.intent.limit)
+
     # ── before the command ───────────────────────────────────────────────────────────────────────────────────────
 
     def _claim(self, ages: Ages) -> Wait | None:
-        if (by := self._cancelled(ages)) is not None:
-            return self._end(ages, Cancelled(by))
+        if (called_off := self._called_off(ages)) is not None:
+            return self._end(ages, called_off)
         intent = ages.intent
         lease = self._lease(intent.run_id)
         if lease is None:
@@ -272,8 +286,8 @@ class Road:
         self._hints.put(Hint("answer", ages.intent.answer))
 
     def _prepare(self, ages: Ages) -> Wait | None:
-        if (by := self._cancelled(ages)) is not None:
-            return self._end(ages, Cancelled(by))
+        if (called_off := self._called_off(ages)) is not None:
+            return self._end(ages, called_off)
         match self._worksite.prepare(ages.need("claim", Claim), ages.path):
             case Run() as run:
                 ages.write("run", run)
@@ -282,8 +296,8 @@ class Road:
         return None
 
     def _start(self, ages: Ages) -> Wait | None:
-        if (by := self._cancelled(ages)) is not None:
-            return self._end(ages, Cancelled(by))
+        if (called_off := self._called_off(ages)) is not None:
+            return self._end(ages, called_off)
         # Two starts of one run can't be: the supervisor takes the run's lock first, and leaves where it was taken.
         started = start(ages.path, "setsid")
         if started.error is not None and not RunDir(ages.path).status.exists():
@@ -295,14 +309,20 @@ class Road:
 
     def _follow(self, ages: Ages) -> Wait | None:
         by = self._cancelled(ages)
+        asked = self._asked(ages) if by is None else None
         if by is not None:
             liveness.request_cancel(ages.path, by)
+        elif asked is not None:
+            liveness.ask_to_stop(ages.path, asked.by, at=asked.at, until=asked.until)
         status = liveness.reading(ages.path)
         if status.get("supervisor") == "gone":
             status = liveness.end_what_is_left(ages.path)
         run = ages.need("run", Run)
-        if by is None and (status["state"] == "blocked" or liveness.is_interrupted(status)):
+        waits = status["state"] == "blocked" or liveness.is_interrupted(status)
+        if waits and by is None and asked is None:
             return self._wait_for_people(ages, status)
+        if asked is not None and (waits or status["state"] in ("failed", "cancelled")):
+            return self._end(ages, stopping.outcome(asked, status, run.intent.limit))
         reason = str(status.get("stop_reason") or "")
         match status["state"]:
             case "done":
@@ -374,9 +394,9 @@ class Road:
 
     def _check(self, ages: Ages) -> Wait | None:
         run, sealed = ages.need("run", Run), ages.need("sealed", Sealed)
-        if (by := self._cancelled(ages)) is not None:
+        if (called_off := self._called_off(ages)) is not None:
             self._end_checks(ages)
-            return self._end(ages, Cancelled(by))
+            return self._end(ages, called_off)
         try:
             checked = self._verification.check(run, sealed)
         except Running as running:
@@ -395,6 +415,8 @@ class Road:
             return self._end(ages, Failed("seal", f"The command left a {sealed.unfinished} unfinished."))
         if sealed.tip != run.intent.head and not checked.holds:
             return self._end(ages, _not_green(checked))
+        if (called_off := self._called_off(ages)) is not None and not self._landing.landed(run, sealed):
+            return self._end(ages, called_off)
         match self._landing.land(run, sealed):
             case Moved(moved, same_files):
                 if not same_files:

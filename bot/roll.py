@@ -191,6 +191,8 @@ def _reason(entry: Entry | None, status: dict[str, Any], outcome: dict[str, Any]
         return f"by {outcome.get('by')}"
     if entry is not None and entry.is_open and (entry.reason or entry.cancel):
         return entry.reason or f"its end was asked for by {entry.cancel}"
+    if entry is not None and entry.is_open and isinstance(asked := status.get("asked_to_stop"), dict):
+        return f"it was asked to stop after its turn by {asked.get('by')}"
     return str(status.get("error") or status.get("stop_reason") or "")
 
 

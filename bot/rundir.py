@@ -82,6 +82,8 @@ class RunDir:
         self.status = self.path / "status.json"
         self.waiting = self.path / "waiting.json"
         self.cancel = self.path / "cancel.json"
+        self.stop = self.path / "stop.json"
+        """By whom, and until when, the run is asked to stop after its turn: for the command to look at."""
         self.status_log = self.path / "status.log"
         self.worker_log = self.path / "worker.log"
         self.worker_report = self.path / "worker-report.md"

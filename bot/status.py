@@ -23,7 +23,7 @@ PIDS = ("pid", "supervisor_pid")
 KINDS: dict[str, type] = {
     **dict.fromkeys(("round", "rounds", "pid_started", "supervisor_started", "exit_code", "signal", *PIDS), int),
     **dict.fromkeys(("run_id", "task", "state", "boot_id", "driver", "session", "stop_reason", "error"), str),
-    **dict.fromkeys(("usage", "word"), dict),
+    **dict.fromkeys(("usage", "word", "asked_to_stop"), dict),
 }
 """Fields of `status.json` that are read -> what they are. A run can write anything there."""
 

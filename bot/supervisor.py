@@ -4,8 +4,9 @@
 
 It reads `spec.json`, writes `status.json` and `waiting.json`, and holds `alive.lock` for life. Standard output is a
 pipe on which it says `running`, or why the command never will. `cancel.json`, with a word in the FIFO `control` to look
-at it now, ends the run; so does SIGTERM. It waits on the kernel for everything but the words in `status.log`, which
-anybody may append: those it looks for once a second (inotify would take one of the 128 instances a user has).
+at it now, ends the run; so does SIGTERM; `stop.json` ends it after its turn. It waits on the kernel for everything but
+the words in `status.log`, which anybody may append: those it looks for once a second (inotify would take one of the 128
+instances a user has).
 
 On a full disk: a command whose start can't be recorded is never started; news of a running one is tried again at the
 next turn; its end goes into a reserve made at the start, or is tried for a minute. Then the lock goes, and a reader
@@ -27,7 +28,7 @@ if not __package__:  # started by its path: only the standard library is found y
 
 from bot import processes
 from bot.command import IGNORED, Command
-from bot.endings import Limits, grace, meaning
+from bot.endings import NEXT_ROUND, TURN_OVER, Limits, grace, meaning
 from bot.statefiles import LastState, discard, read_json, take_lock, time_text, write_json
 from bot.words import Listener, Words
 
@@ -207,7 +208,22 @@ class Supervisor:
     def _reason_to_stop(self) -> str | None:
         if self.term_came or self._cancel_asked():
             return self._cancel_reason()
-        return self.limits.passed(time.monotonic(), self.words)
+        self._look_for_stop()
+        reason = self.limits.passed(time.monotonic(), self.words)
+        if reason in (NEXT_ROUND, TURN_OVER):
+            self.status["cancelled_by"] = self.status["asked_to_stop"]["by"]
+        return reason
+
+    def _look_for_stop(self) -> None:
+        """Whether the run is asked to stop after its turn. It can write that file as well, so what was heard stays."""
+        asked: dict[str, Any] = read_json(self.path("stop.json")) or {}
+        until = asked.get("until")
+        if type(until) is not int or not 0 <= until < 1 << 40:
+            return
+        self.limits.stop_after_turn(time.monotonic() + until - time.time(), self.words.round)
+        if self.status["asked_to_stop"] is None:
+            self.status["asked_to_stop"] = {"by": str(asked.get("by")), "at": str(asked.get("at")), "until": until}
+            self._try_to_save()
 
     def _pause(self) -> float:
         """Seconds until the next turn, where nothing happens before."""
@@ -312,6 +328,7 @@ def first_status(spec: dict[str, Any]) -> dict[str, Any]:
         "passes",
         "waited",
         "word",
+        "asked_to_stop",
     )
     return {
         **{key: spec.get(key) for key in ("run_id", "task", "driver", "session", "rounds")},

@@ -306,7 +306,10 @@ def claimed(who: str) -> str:
 
 
 def held_by_run(run_id: str, task: str) -> str:
-    return f"Run {code(run_id)} of {code(task)} has this ticket. `/release` ends the run and gives the ticket back."
+    return (
+        f"Run {code(run_id)} of {code(task)} has this ticket. "
+        "`/release` has it stop after its turn, and gives the ticket back."
+    )
 
 
 def held_elsewhere(by: str, since: str, run_id: str) -> str:
@@ -318,7 +321,10 @@ def held_elsewhere(by: str, since: str, run_id: str) -> str:
 
 def releasing(run_ids: Sequence[str]) -> str:
     runs = " and ".join(f"run {code(run_id)}" for run_id in run_ids)
-    return f"The ticket is given back as soon as {runs} has ended; its last note says so."
+    return (
+        f"The ticket is given back as soon as {runs} has come to the end of its turn, without publishing anything; "
+        "its last note says so. `/cancel` ends it at once."
+    )
 
 
 def released(who: str, reason: str) -> str:
@@ -366,6 +372,13 @@ def waiting(run_id: str, task: str, reason: str, position: int) -> str:
 def running(run_id: str, task: str, started: str) -> str:
     since = f" since {code(started)}" if started else ""
     return f"Run {code(run_id)} of {code(task)} is under way{since}. Its report will stand here; `/cancel` stops it."
+
+
+def asked_to_stop(run_id: str, task: str, by: str, until: str) -> str:
+    return (
+        f"Run {code(run_id)} of {code(task)} was asked to stop after its turn by {inline(by)}; at {code(until)} it is "
+        "ended. It publishes nothing; its report will stand here. `/cancel` ends it at once."
+    )
 
 
 def blocked(run_id: str, task: str, waits_for: str) -> str:
@@ -506,6 +519,11 @@ def pushed_head(branch: str) -> str:
 
 def cancelled_in_comment(line: str) -> str:
     return f"{line} in a comment"
+
+
+def stopped(at: str, how: str) -> str:
+    """Plain text: a run that was asked at that time to stop after its turn, and what came of it."""
+    return f"Asked at {at} to stop after its turn, {how}."
 
 
 def ticket_taken(who: str, status: str | None) -> str:

@@ -84,7 +84,7 @@ def _change(connection: sa.Connection, change: Change, hints: list[Hint], now: f
         case Stop(run_id, by, _):
             _stop(connection, run_id, by.login, hints)
         case TakenBack(run_id, why):
-            _stop(connection, run_id, why, hints)
+            _ask_to_stop(connection, run_id, why, hints, now)
         case Resume(run_id, _, start):
             runs.ask_resume(connection, run_id, start)
             hints.append(Hint("run", run_id))
@@ -130,6 +130,13 @@ def _start(connection: sa.Connection, intent: Intent, hints: list[Hint], now: fl
 def _stop(connection: sa.Connection, run_id: str, by: str, hints: list[Hint]) -> None:
     runs.ask_cancel(connection, run_id, by)
     hints.append(Hint("run", run_id))
+
+
+def _ask_to_stop(connection: sa.Connection, run_id: str, why: str, hints: list[Hint], now: float) -> None:
+    runs.ask_to_stop(connection, run_id, why, now)
+    hints.append(Hint("run", run_id))
+    if (row := runs.get(connection, run_id)) is not None:
+        hints.append(Hint("answer", row.answer))
 
 
 def _outdate(connection: sa.Connection, subject: str, new_head: str, hints: list[Hint]) -> None:

@@ -89,7 +89,7 @@ class CancelAll:
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """A person did something to the ticket that a run holds: the run ends, and its report says why."""
+    """A person took the ticket that a run holds: it stops after its turn and publishes nothing; its report says why."""
 
     run_id: RunId
     why: str

@@ -60,4 +60,6 @@ def in_full(status: Mapping[str, object], places: Mapping[str, str]) -> str:
     lines = [f"Run {status.get('run_id')} ({status.get('task') or 'no task'})"]
     if isinstance(word := status.get("word"), dict) and word.get("verb"):
         known["said"] = f"{word['verb']}: {word.get('text', '')}"
+    if isinstance(asked := status.get("asked_to_stop"), dict):
+        known["asked to stop"] = f"after its turn, by {asked.get('by')} at {asked.get('at')}"
     return "\n".join(lines + [f"  {name:<15}{printable(value)}" for name, value in {**known, **places}.items()])

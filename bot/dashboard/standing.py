@@ -26,6 +26,8 @@ def standing(row: Row, outcome: Outcome | None) -> tuple[str, str, Mood]:
         return _ended(row, outcome)
     if row.cancel is not None:
         return "being cancelled", f"asked for by {row.cancel}", "live"
+    if row.stop_by is not None:
+        return "stopping after its turn", f"asked for by {row.stop_by}", "live"
     if row.phase == "waiting":
         return "waiting", row.reason, "waiting"
     outdated = f"Its head was replaced by {row.outdated[:12]}." if row.outdated else ""
@@ -50,7 +52,7 @@ def _came_to(outcome: Outcome) -> str:
             return f"{why} ({stage})"
         case Blocked(waits_for):
             return f"it waits for {waits_for}"
-        case Cancelled(by):
-            return f"by {by}"
+        case Cancelled(by, how):
+            return f"by {by}. {how}" if how else f"by {by}"
         case unreachable:
             assert_never(unreachable)

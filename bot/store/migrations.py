@@ -19,4 +19,9 @@ def _claim_events(connection: sa.Connection) -> None:
     connection.exec_driver_sql("CREATE INDEX claim_events_key ON claim_events (key, id)")
 
 
-STEPS: Mapping[int, Callable[[sa.Connection], None]] = {1: _resume, 2: _claim_events}
+def _stop(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN stop_by TEXT")
+    connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN stop_at FLOAT")
+
+
+STEPS: Mapping[int, Callable[[sa.Connection], None]] = {1: _resume, 2: _claim_events, 3: _stop}

@@ -42,6 +42,14 @@ class Row:
     """Which start of its command was asked for: 2 = the first resume."""
     due_at: float
     """Not before then is it tried again, unless something happens."""
+    stop_by: str | None
+    """Who asked it to stop after its turn."""
+    stop_at: float | None
+
+    @property
+    def is_called_off(self) -> bool:
+        """Did anybody ask for its end, now or after its turn?"""
+        return self.cancel is not None or self.stop_by is not None
 
 
 _ROW: tuple[Any, ...] = (  # the fields of Row, in order
@@ -61,6 +69,8 @@ _ROW: tuple[Any, ...] = (  # the fields of Row, in order
     runs.closed_at,
     runs.resume,
     runs.due_at,
+    runs.stop_by,
+    runs.stop_at,
 )
 
 
@@ -205,6 +215,13 @@ def ask_cancel(connection: sa.Connection, run_id: str, by: str) -> None:
     """Marks the run for its end, once: the first to ask is the one that the report names."""
     update = schema.runs.update().where(runs.run_id == run_id, runs.cancel.is_(None), runs.closed_at.is_(None))
     connection.execute(update.values(cancel=by))
+
+
+def ask_to_stop(connection: sa.Connection, run_id: str, by: str, at: float) -> None:
+    """Marks the run for its end after its turn, once; one whose end was asked for already is left to that."""
+    free = (runs.cancel.is_(None), runs.stop_by.is_(None), runs.closed_at.is_(None))
+    update = schema.runs.update().where(runs.run_id == run_id, *free)
+    connection.execute(update.values(stop_by=by, stop_at=at))
 
 
 def ask_resume(connection: sa.Connection, run_id: str, start: int) -> None:

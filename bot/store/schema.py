@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 3
+VERSION = 4
 """What `bot.store.engine` migrates to; each step up has a function in `bot.store.migrations`."""
 
 metadata = sa.MetaData()
@@ -65,6 +65,8 @@ runs = sa.Table(
     sa.Column("due_at", sa.Float, nullable=False),
     sa.Column("tries", sa.Integer, nullable=False, server_default="0"),
     sa.Column("cancel", sa.Text),  # who asked for its end, and why
+    sa.Column("stop_by", sa.Text),  # who asked it to stop after its turn, and why
+    sa.Column("stop_at", sa.Float),  # and when
     sa.Column("outdated", sa.Text),  # the head that replaced its own
     sa.Column("resume", sa.Integer),  # which start of its command was asked for: 2 = the first resume
     sa.Column("closed_at", sa.Float),

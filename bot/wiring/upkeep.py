@@ -55,7 +55,7 @@ class Sweep:
 
     def _is_due(self, row: runs.Row, before: float | None) -> bool:
         """Whether there may be something to do for a run of which nobody told any news."""
-        if row.phase == "waiting" and row.cancel is None:
+        if row.phase == "waiting" and not row.is_called_off:
             return not (self._runs_dir / row.run_id / "intent.json").exists()  # it is offered a slot, not advanced
         return before is None or row.due_at <= before
 

@@ -1,4 +1,4 @@
-"""`/claim` and `/release`: a person takes a ticket, and gives it back; a run that holds it ends."""
+"""`/claim` and `/release`: a person takes a ticket, and gives it back; a run that holds it stops after its turn."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CLAIM = Record(
 RELEASE = Record(
     name="release",
     usage="/release [REASON]",
-    help="gives the ticket back, so that it may be claimed; a run that holds it ends",
+    help="gives the ticket back, so that it may be claimed; a run that holds it stops after its turn",
     needs=Permission.TRIAGE,
     takes=Spec(free=True),
     handle=_release,

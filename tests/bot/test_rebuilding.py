@@ -14,6 +14,7 @@ from bot import codec
 from bot.ages import Ages, Closed, Ended
 from bot.answers import OfRun, Section, due
 from bot.home import make
+from bot.liveness import ask_to_stop
 from bot.model import (
     Actor,
     Claim,
@@ -32,6 +33,7 @@ from bot.model import (
 )
 from bot.rebuilding import rebuild, repair
 from bot.rundir import write_json
+from bot.stopping import Asked, asked_of
 from bot.store import StoreSettings, books, runs, schema
 from bot.store.engine import Store, open_store
 from bot.tasks import Task
@@ -102,6 +104,17 @@ def folder(home: Path, of: Intent, **ages: object) -> Ages:
 def rows(store: Store) -> dict[str, runs.Row]:
     with store.read() as connection:
         return {row.run_id: row for row in runs.recent(connection)}
+
+
+def test_who_asked_a_run_to_stop_after_its_turn_and_when_is_put_back(home: Path, store: Store) -> None:
+    one = intent(0)
+    ages = folder(home, one, claim=claim(one, "wt-1"))
+    ask_to_stop(ages.path, "dana", at=AT, until=AT + timedelta(seconds=20))
+    with store.write() as connection:
+        rebuild(connection, home / "runs")
+    row = rows(store)[one.run_id]
+    assert ("dana", AT.timestamp()) == (row.stop_by, row.stop_at)
+    assert Asked("dana", AT, AT + timedelta(seconds=20)) == asked_of(row, one.limit)
 
 
 def test_each_run_comes_back_as_far_as_it_had_come(home: Path, store: Store) -> None:

@@ -87,7 +87,7 @@ def test_a_suspended_winner_whose_claim_was_swept_publishes_nothing_and_says_not
 
 
 def test_a_person_who_takes_the_ticket_in_the_middle_of_a_race_keeps_it(found: Found) -> None:
-    fleet = found(3)
+    fleet = found(3, more="\n[budget]\nper_turn_seconds = 3\nturns = { medium = 100 }\n")
     fleet.start()
     number = fleet.ask()
     winner = fleet.with_run(number)

@@ -56,25 +56,6 @@ def test_a_run_that_fails_gives_the_ticket_back_with_why(town: TicketTown) -> No
     town.assert_nothing_is_left(repo)
 
 
-def test_a_person_who_takes_the_ticket_ends_the_run_and_keeps_the_ticket(town: TicketTown) -> None:
-    repo = town.shop()
-    town.task("wait", ["sleep", "300"])
-    town.start()
-    number = town.site.ticket()
-    town.site.change(number, notes="/run wait")
-    town.poll()
-    town.note(number, "claimed by")
-    town.until("it runs", lambda: any((run / "status.json").exists() for run in town.runs()))
-    town.site.change(number, status="Feedback", notes="I do it myself.")
-    town.poll()
-    released = town.note(number, "claim released")
-    assert released.startswith("claim released: dana took the ticket (cancelled)\n")
-    assert "by dana, who set the ticket to Feedback" in released
-    assert town.site.status(number) == "Feedback"
-    town.until("the run is closed", town.closed)
-    town.assert_nothing_is_left(repo)
-
-
 def test_what_a_person_may_not_do_is_answered_and_nothing_is_started(town: TicketTown) -> None:
     town.shop()
     town.start()
@@ -155,8 +136,9 @@ def test_a_person_takes_a_ticket_and_gives_it_back_by_note(town: TicketTown) -> 
     assert town.site.status(number) == "Resolved"
 
 
-def test_a_release_ends_the_run_that_holds_the_ticket(town: TicketTown) -> None:
+def test_after_a_release_the_run_that_holds_the_ticket_stops(town: TicketTown) -> None:
     repo = town.shop()
+    town.config += "\n[budget]\nper_turn_seconds = 3\nturns = { medium = 100 }\n"
     town.task("wait", ["sleep", "300"])
     town.start()
     number = town.site.ticket()
@@ -165,9 +147,10 @@ def test_a_release_ends_the_run_that_holds_the_ticket(town: TicketTown) -> None:
     town.note(number, "claimed by")
     town.site.change(number, who="devi", notes="/claim")
     town.poll()
-    assert "has this ticket. `/release` ends the run" in town.note(number, "has this ticket.")
+    assert "has this ticket. `/release` has it stop" in town.note(number, "has this ticket.")
     town.site.change(number, who="devi", notes="/release not like this")
     town.poll()
+    assert "is given back as soon as run `" in town.note(number, "is given back")
     released = town.note(number, "claim released")
     assert released.startswith("claim released: the run was cancelled (run ")
     assert "devi, who gave the ticket back (not like this)" in released
