@@ -112,13 +112,14 @@ Read = Callable[[int], bytes]
 class Door:
     """Judges deliveries and hands them to the inbox. Thread-safe.
 
-    `tables` maps the last part of the address to its sender; give it a new one when the configuration has changed.
+    `tables` maps the last part of the address to its sender; give it new ones, and the inbox that counts then, when the
+    configuration has changed.
     `wake` is told the lane in which something new waits.
     """
 
     def __init__(self, tables: Mapping[str, Table], inbox: Inbox, wake: Callable[[str], None]) -> None:
         self.tables = tables
-        self._inbox = inbox
+        self.inbox = inbox
         self._wake = wake
 
     def receive(self, method: str, name: str, headers: Headers, size: int | None, read: Read) -> Answer:
@@ -170,7 +171,7 @@ class Door:
         found = _delivery(name, table.kind, headers, body, keys)
         if isinstance(found, Answer):
             return found, None
-        verdict = self._inbox.remember(found)
+        verdict = self.inbox.remember(found)
         if verdict is not Verdict.ACCEPTED:
             return _SAID[verdict], found
         if found.ignored:

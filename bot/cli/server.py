@@ -93,7 +93,7 @@ class Serving:
                 log.warning("[store] and [server] listen are taken up by a restart, not by a reload.")
             self.bot.stop()
             self.bot = bot
-            self._door.tables = self.bot.outside.tables
+            self._door.tables, self._door.inbox = self.bot.outside.tables, self.bot.inbox
             self.bot.start()
         log.info("The configuration was read anew.")
 

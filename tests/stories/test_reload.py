@@ -56,6 +56,20 @@ def test_a_changed_configuration_is_taken_up(town: Town) -> None:
     town.settled(pull, "**Nothing to publish**")
 
 
+def test_how_much_may_wait_is_taken_up_too(town: Town) -> None:
+    pull = town.pull_of(town.repo())
+    town.start()
+    reload(town, town.config.replace("[server]\n", "[server]\nqueue_limit = 1\n"))
+    town.until("it is said", lambda: "The configuration was read anew" in town.log() or None)
+    town.world.down()
+    town.says(pull, "/help")  # waits for the forge, first in its queue
+    full = pull.comment("alice", "/tasks")
+    posted = town.deliver(full)
+    assert (503, "full") == (posted.status, json.loads(posted.body)["status"])
+    town.world.up()
+    town.until("there is room again", lambda: town.deliver(full).status == 202 or None)
+
+
 @pytest.mark.parametrize("wrong", PARTS)
 def test_a_wrong_configuration_leaves_the_last_good_one_at_work_and_is_said(town: Town, wrong: str) -> None:
     spoil: Callable[[str], str]
