@@ -23,6 +23,7 @@ from bot.wiring.bot import Bot
 from bot.wiring.lanes import delivery_of
 from bot.wiring.outside import World, kind_of
 from webhooks.inbox import Delivery, Inbox, Verdict
+from webhooks.receiver import SIZE
 
 LOOK_SECONDS = 0.2
 
@@ -52,9 +53,12 @@ def command(
         known = ", ".join(config.forges) or "none"
         raise UserError(f"There is no [forges.{source}] in the configuration. Known: {known}.", code=2)
     try:
-        body = file.read_bytes()
+        with file.open("rb") as opened:
+            body = opened.read(SIZE + 1)
     except OSError as problem:
         raise UserError(f"{file} can't be read: {problem.strerror}.", code=2) from problem
+    if len(body) > SIZE:
+        raise UserError(f"{file} is larger than {SIZE} bytes, which no forge delivers.", code=2)
     told = delivery_of(source, kind_of(config.forges[source]), delivery or hashlib.sha256(body).hexdigest(), name, body)
     if told is None:
         raise UserError(f"{file} holds no JSON object. Give the payload as the forge sends it.", code=2)

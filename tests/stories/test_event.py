@@ -11,6 +11,7 @@ import pytest
 
 from tests.stories.town import REPOSITORY, Town
 from tests.world import Delivery
+from webhooks.receiver import SIZE
 
 
 def event(town: Town, delivery: Delivery | bytes, *options: str) -> tuple[int, str, str]:
@@ -93,6 +94,7 @@ def test_with_a_server_the_event_is_handed_over(town: Town) -> None:
     [
         (b"[1]", (), "holds no JSON object. Give the payload as the forge sends it.\n"),
         (b"\xff", (), "holds no JSON object. Give the payload as the forge sends it.\n"),
+        pytest.param(b" " * (SIZE + 1), (), f"is larger than {SIZE} bytes, which no forge delivers.\n", id="too large"),
         (b"{}", ("--source", "gitbub"), "There is no [forges.gitbub] in the configuration. Known: github.\n"),
     ],
 )
