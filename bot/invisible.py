@@ -14,7 +14,9 @@ _BLANK = frozenset(
 # Of category Cf, but drawn: signs around Arabic, Syriac and Kaithi numbers.
 _DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
 _HIDDEN_KINDS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+COLOURS = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])"
+"""What colours a terminal, as a pattern."""
+_ANSI = re.compile(COLOURS)
 
 
 def is_hidden(character: str) -> bool:

@@ -1,7 +1,8 @@
 """The log of a command that has ended: secrets taken out, then its size, digest and figures, once and for all.
 
-While a command runs, its output goes straight to the disk of this host. When it has ended, and before anything is
-read from it for a report, the log is put right: what is kept from then on, and what its digest is of, is masked.
+While a command runs, its output goes straight to the disk of this host; who looks at it meanwhile sees it masked. When
+it has ended, and before anything is read from it for a report, the log is put right: what is kept from then on, and
+what its digest is of, is masked.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from io import BufferedReader, BufferedWriter
 from pathlib import Path
 
 from bot.counts import WINDOW, Counts, counts_of
-from bot.masking import Masking
+from bot.masking import HELD_BACK, Masking
 from bot.statefiles import open_plain
 
 PIECE = 1 << 20
@@ -66,8 +67,46 @@ def tail(path: Path, most: int) -> str:
         size = log.seek(0, os.SEEK_END)
         log.seek(max(0, size - most))
         raw = log.read(most)
+    return _from_a_line(raw, cut_off=size > most)
+
+
+def masked(handle: int, start: int, stop: int, masking: Masking) -> Iterator[bytes]:
+    """The bytes from `start` to `stop` of an open file, in pieces, with an asterisk for each byte of a secret: what
+    may be seen of a log that is not put right yet. Enough around them is looked at to know what is one."""
+    size = os.fstat(handle).st_size
+    while start < stop:
+        end = min(start + PIECE, stop)
+        first, last = max(0, start - HELD_BACK), min(size, end + HELD_BACK)
+        raw = _part(handle, first, last)
+        text = masking.in_place(raw.decode("utf-8", "surrogateescape"), more_to_come=last == size)
+        piece = text.encode("utf-8", "surrogateescape")[start - first : end - first]
+        if not piece:
+            return  # it was cut off meanwhile
+        yield piece
+        start += len(piece)
+
+
+def masked_tail(path: Path, most: int, masking: Masking) -> str:
+    """As `tail`, of a log that is not put right yet."""
+    with _opened(path) as log:
+        if log is None:
+            return ""
+        size = os.fstat(log.fileno()).st_size
+        raw = b"".join(masked(log.fileno(), max(0, size - most), size, masking))
+    return _from_a_line(raw, cut_off=size > most)
+
+
+def _part(handle: int, start: int, stop: int) -> bytes:
+    parts = []
+    while start < stop and (piece := os.pread(handle, stop - start, start)):
+        parts.append(piece)
+        start += len(piece)
+    return b"".join(parts)
+
+
+def _from_a_line(raw: bytes, *, cut_off: bool) -> str:
     text = raw.decode("utf-8", "backslashreplace")
-    return text.partition("\n")[2] if size > most and "\n" in text else text
+    return text.partition("\n")[2] if cut_off and "\n" in text else text
 
 
 @contextmanager
