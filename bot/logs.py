@@ -70,15 +70,16 @@ def tail(path: Path, most: int) -> str:
     return _from_a_line(raw, cut_off=size > most)
 
 
-def masked(handle: int, start: int, stop: int, masking: Masking) -> Iterator[bytes]:
+def masked(handle: int, start: int, stop: int, masking: Masking, *, grows: bool) -> Iterator[bytes]:
     """The bytes from `start` to `stop` of an open file, in pieces, with an asterisk for each byte of a secret: what
-    may be seen of a log that is not put right yet. Enough around them is looked at to know what is one."""
+    may be seen of a log that is not put right yet. Enough around them is looked at to know what is one. `grows`: of a
+    secret at its end there may be more to come."""
     size = os.fstat(handle).st_size
     while start < stop:
         end = min(start + PIECE, stop)
         first, last = max(0, start - HELD_BACK), min(size, end + HELD_BACK)
         raw = _part(handle, first, last)
-        text = masking.in_place(raw.decode("utf-8", "surrogateescape"), more_to_come=last == size)
+        text = masking.in_place(raw.decode("utf-8", "surrogateescape"), more_to_come=grows and last == size)
         piece = text.encode("utf-8", "surrogateescape")[start - first : end - first]
         if not piece:
             return  # it was cut off meanwhile
@@ -86,13 +87,13 @@ def masked(handle: int, start: int, stop: int, masking: Masking) -> Iterator[byt
         start += len(piece)
 
 
-def masked_tail(path: Path, most: int, masking: Masking) -> str:
+def masked_tail(path: Path, most: int, masking: Masking, *, grows: bool) -> str:
     """As `tail`, of a log that is not put right yet."""
     with _opened(path) as log:
         if log is None:
             return ""
         size = os.fstat(log.fileno()).st_size
-        raw = b"".join(masked(log.fileno(), max(0, size - most), size, masking))
+        raw = b"".join(masked(log.fileno(), max(0, size - most), size, masking, grows=grows))
     return _from_a_line(raw, cut_off=size > most)
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import hmac
+import re
+from collections.abc import Mapping
+
+_NAMES = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|PAT)$", re.IGNORECASE)
 
 
 class Secret:
@@ -35,3 +39,8 @@ class Secret:
 
     def __reduce__(self) -> str:
         raise TypeError("A secret is not to be pickled or copied into a file.")
+
+
+def named_as_secrets(environ: Mapping[str, str]) -> list[Secret]:
+    """The values of variables whose name says that they are secret, such as `OPENAI_API_KEY`."""
+    return [Secret(value.strip()) for name, value in environ.items() if _NAMES.search(name) and value.strip()]

@@ -12,7 +12,8 @@ from bot.config import Config
 from bot.fleetstate import Counts
 from bot.forges import Forge
 from bot.handoff import starts
-from bot.logs import tail
+from bot.liveness import is_over, reading
+from bot.logs import masked_tail
 from bot.masking import Masking
 from bot.model import Limit, PullRef, Repo, RunId, Sha, Subject, Thread, TicketRef
 from bot.passview import Passes
@@ -99,8 +100,9 @@ class Index:
             return [self._view(connection, row) for row in known if row.run_id.startswith(prefix)]
 
     def log_tail(self, run_id: RunId, lines: int) -> Sequence[str]:
-        log = RunDir(self._runs_dir / run_id).worker_log
-        return self._masking(tail(log, most=lines * LINE_BYTES)).splitlines()[-lines:]
+        run = RunDir(self._runs_dir / run_id)
+        grows = not is_over(reading(run.path))
+        return masked_tail(run.worker_log, lines * LINE_BYTES, self._masking, grows=grows).splitlines()[-lines:]
 
     def _view(self, connection: sa.Connection, row: runs.Row) -> RunView:
         intent = runs.intent(connection, row.run_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bot.config.places import Path
 
@@ -39,6 +39,13 @@ def secret_files_in(document: object, path: Path = ()) -> Iterator[Path]:
             yield from secret_files_in(value, (*path, key))
     elif path and isinstance(document, str) and _SECRET_FILE.search(str(path[-1])):
         yield path
+
+
+def secret_files(settings: Mapping[str, object]) -> Iterator[str]:
+    """The files with a secret that a table names."""
+    for key, value in settings.items():
+        if isinstance(value, str) and value and _SECRET_FILE.search(key):
+            yield value
 
 
 def _problem(path: Path, text: str) -> str | None:

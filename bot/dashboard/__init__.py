@@ -40,6 +40,17 @@ def pages(view: Callable[[], View], *, clock: Callable[[], datetime] = lambda: d
 
 
 def _runs(site: Blueprint, view: Callable[[], View], clock: Callable[[], datetime]) -> None:
+    def text(page: RunPage, name: str, limit: int) -> str | None:
+        if page.folder is None:
+            return None
+        return folder.text_of(page.folder, name, limit, view().masking, grows=page.line.is_open)
+
+    def whole(run_id: str, name: str, kind: str = "text/plain; charset=utf-8") -> Response:
+        page = _found(view().run(run_id))
+        there = _found(page.folder)
+        found = folder.open_file(there, name, view().masking, grows=page.line.is_open)
+        return answers.file_answer(_found(found), kind)
+
     @site.get("/")
     def board() -> str:
         shown = view().board()
@@ -52,24 +63,24 @@ def _runs(site: Blueprint, view: Callable[[], View], clock: Callable[[], datetim
             "run.html",
             page=page,
             bars=chart(page.steps, clock()),
-            report=_text(page, "report.md", REPORT_LIMIT),
-            words=_text(page, "status.log", LOG_TAIL),
-            log=_text(page, "worker.log", LOG_TAIL),
+            report=text(page, "report.md", REPORT_LIMIT),
+            words=text(page, "status.log", LOG_TAIL),
+            log=text(page, "worker.log", LOG_TAIL),
             files=folder.files(page.folder) if page.folder else [],
             refresh=REFRESH_SECONDS if page.line.is_open else None,
         )
 
     @site.get("/runs/<run_id>/log")
     def log(run_id: str) -> Response:
-        return _file(_found(view().run(run_id)), "worker.log", "text/plain; charset=utf-8")
+        return whole(run_id, "worker.log")
 
     @site.get("/runs/<run_id>/report.json")
     def report(run_id: str) -> Response:
-        return _file(_found(view().run(run_id)), "report.json", "application/json")
+        return whole(run_id, "report.json", "application/json")
 
     @site.get("/runs/<run_id>/files/<name>")
     def file(run_id: str, name: str) -> Response:
-        return _file(_found(view().run(run_id)), name, "text/plain; charset=utf-8")
+        return whole(run_id, name)
 
     @site.get("/deliveries")
     def deliveries() -> str:
@@ -112,14 +123,6 @@ def _words(view: View, now: datetime) -> dict[str, Any]:
         "size": prose.size,
         "repositories": view.repositories,
     }
-
-
-def _text(page: RunPage, name: str, limit: int) -> str | None:
-    return folder.text_of(page.folder, name, limit) if page.folder else None
-
-
-def _file(page: RunPage, name: str, kind: str) -> Response:
-    return answers.file_answer(_found(folder.open_file(page.folder, name) if page.folder else None), kind)
 
 
 def _found(value: Value | None) -> Value:

@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from bot.logs import masked
+from bot.masking import Masking
+
 # Never spec.json: it holds the command's whole environment.
 _SHOWN = re.compile(r"(?:report\.md|report\.json|changes\.patch|[A-Za-z0-9][A-Za-z0-9._-]{0,80}\.log)")
+# Masked before it was signed, and to be had as it was signed.
+_SIGNED = ("report.json",)
 CHUNK = 1 << 16
 FARTHEST = 1 << 24
 
@@ -23,14 +28,25 @@ class FileLine:
 
 
 class OpenFile:
-    """A regular file of a run's directory, as long as it was when it was opened. Close it, or use it in a `with`."""
+    """A regular file of a run's directory, as long as it was when it was opened. Close it, or use it in a `with`.
 
-    def __init__(self, handle: int) -> None:
+    With `masking` its secrets are blotted out as it is read, whether they were taken out of it already or not;
+    `grows`: it is being written.
+    """
+
+    def __init__(self, handle: int, masking: Masking | None, *, grows: bool) -> None:
         self._handle = handle
+        self._masking = masking
+        self._grows = grows
         self.size = os.fstat(handle).st_size
 
     def read(self, start: int, stop: int) -> Iterator[bytes]:
         """The bytes from `start` to `stop`, in pieces."""
+        if self._masking is None:
+            return self._raw(start, stop)
+        return masked(self._handle, start, stop, self._masking, grows=self._grows)
+
+    def _raw(self, start: int, stop: int) -> Iterator[bytes]:
         while start < stop and (piece := os.pread(self._handle, min(CHUNK, stop - start), start)):
             yield piece
             start += len(piece)
@@ -44,11 +60,11 @@ class OpenFile:
     def start_of_last(self, lines: int) -> int:
         """Where the last `lines` lines begin. Looks back FARTHEST bytes at most."""
         place, wanted, lowest = self.size, lines, max(0, self.size - FARTHEST)
-        if self.size and b"".join(self.read(self.size - 1, self.size)) == b"\n":
+        if self.size and b"".join(self._raw(self.size - 1, self.size)) == b"\n":
             place -= 1  # the newline that ends the last line begins no other
         while place > lowest and wanted > 0:
             start = max(lowest, place - CHUNK)
-            piece = b"".join(self.read(start, place))
+            piece = b"".join(self._raw(start, place))
             while wanted > 0 and (found := piece.rfind(b"\n")) >= 0:
                 piece, wanted, place = piece[:found], wanted - 1, start + found
             place = place if wanted == 0 else start
@@ -66,7 +82,7 @@ class OpenFile:
         self.close()
 
 
-def open_file(folder: Path, name: str) -> OpenFile | None:
+def open_file(folder: Path, name: str, masking: Masking | None, *, grows: bool) -> OpenFile | None:
     """The file, if it may be shown and is a regular one: not a link to someone's key, not a pipe that never ends."""
     if not _SHOWN.fullmatch(name):
         return None
@@ -77,12 +93,12 @@ def open_file(folder: Path, name: str) -> OpenFile | None:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         return None
-    return OpenFile(handle)
+    return OpenFile(handle, None if name in _SIGNED else masking, grows=grows)
 
 
-def text_of(folder: Path, name: str, limit: int) -> str | None:
+def text_of(folder: Path, name: str, limit: int, masking: Masking, *, grows: bool) -> str | None:
     """The last `limit` bytes of a file as text, or None."""
-    found = open_file(folder, name)
+    found = open_file(folder, name, masking, grows=grows)
     if found is None:
         return None
     with found:
@@ -97,7 +113,7 @@ def files(folder: Path) -> list[FileLine]:
         return []
     lines = []
     for name in names:
-        found = open_file(folder, name)
+        found = open_file(folder, name, None, grows=False)
         if found is not None:
             lines.append(FileLine(name, found.size))
             found.close()

@@ -28,6 +28,7 @@ from bot.errors import Gone
 from bot.forges import Forge
 from bot.forges.local import Local
 from bot.forges.local.threads import Said, Thread
+from bot.masking import Masking
 from bot.model import (
     BranchRef,
     Command,
@@ -61,6 +62,7 @@ class Reading:
         forges: Mapping[str, Forge],
         *,
         public_url: str,
+        masking: Masking,
         notices: Callable[[], Sequence[str]] = lambda: (),
         passes: Callable[[], str] = lambda: "",
     ) -> None:
@@ -70,6 +72,7 @@ class Reading:
         self._notices = notices
         self._passes = passes
         self.public_url = public_url
+        self.masking = masking
 
     def board(self) -> Board:
         with self._store.read() as connection:
@@ -200,7 +203,7 @@ class Reading:
             subject_url=self._asked_at(intent) if intent else "",
             asked_by=shown(row.asked_by),
             phase=phase,
-            reason=shown(reason),
+            reason=shown(self.masking(reason)),
             mood=mood,
             created_at=_time(row.created_at),
             closed_at=None if row.closed_at is None else _time(row.closed_at),
@@ -236,7 +239,7 @@ class Reading:
             case RuleFired(on, place):
                 asked = f"{place} (on {on})"
         facts = [
-            Fact("asked with", shown(asked)),
+            Fact("asked with", shown(self.masking(asked))),
             Fact("project", intent.project),
             Fact("starts at", intent.head[:12], forge.commit_url(repo, intent.head) if forge else ""),
             Fact("because it is", shown(intent.head_why)),

@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
+from bot.masking import Masking
+
 Mood = Literal["live", "waiting", "good", "bad", "quiet"]
 """How a run stands, for its colour and its order; the words beside it say the same."""
 
@@ -140,6 +142,10 @@ class View(Protocol):
     @property
     def public_url(self) -> str:
         """Where people find the pages."""
+
+    @property
+    def masking(self) -> Masking:
+        """Takes the secrets out of what runs have written."""
 
     def board(self) -> Board: ...
     def run(self, run_id: str) -> RunPage | None: ...

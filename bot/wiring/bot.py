@@ -184,6 +184,7 @@ class Bot:
             self.world.runs,
             self.outside.forges,
             public_url=self.config.server.url,
+            masking=self.outside.masking,
             notices=notices,
             passes=lambda: str(self.passes()),
         )

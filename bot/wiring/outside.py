@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bot.config import Config
+from bot.config.inline import secret_files
 from bot.configured import Configured
 from bot.errors import UserError
 from bot.fleet import RepoMap
@@ -18,7 +19,7 @@ from bot.masking import Masking
 from bot.model import Repo
 from bot.projects import Project
 from bot.repositories import Repositories
-from bot.secret import Secret
+from bot.secret import Secret, named_as_secrets
 from bot.store.engine import Store
 from bot.trackers import TRACKERS, Tracker
 from gitops.git import Identity
@@ -154,12 +155,26 @@ def _own_keys(project: Project, surroundings: Around) -> Iterator[Key]:
 
 
 def secrets_of(config: Config, world: World, senders: Mapping[str, Table], surroundings: Around) -> list[Secret]:
-    """Everything that must never be shown."""
+    """Everything that must never be shown: what the bot knows by itself, and what a run may be given by name."""
     signing = [key.secret for table in senders.values() for key in table.keys]
     signing += [table.token for table in senders.values() if table.token is not None]
     for name, settings in config.forges.items():  # also from a file, and without the line's end of a variable
         signing += import_module(FORGES[kind_of(settings)]).credentials(name, settings, surroundings)
     for name, settings in config.trackers.items():
         signing.append(import_module(TRACKERS[kind_of(settings)]).api_key(name, settings, surroundings))
-    named = [Secret(world.environ[name]) for name in config.secret_names if world.environ.get(name)]
-    return [*signing, *named]
+    named = [Secret(world.environ[name].strip()) for name in config.secret_names if world.environ.get(name)]
+    files = [
+        path
+        for settings in (*config.forges.values(), *config.trackers.values(), config.publish)
+        for path in secret_files(settings.model_dump())
+    ]
+    kept = [secret for path in files if (secret := _in_file(config.path(path))) is not None]
+    return [*signing, *named, *kept, *named_as_secrets(world.environ)]
+
+
+def _in_file(path: Path) -> Secret | None:
+    """None where it can't be read: whoever needs it says so."""
+    try:
+        return Secret(path.read_text(encoding="utf-8").strip())
+    except (OSError, UnicodeDecodeError):
+        return None

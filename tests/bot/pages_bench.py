@@ -14,6 +14,7 @@ from bot.ages import Ages, Ended
 from bot.dashboard import pages
 from bot.dashboard.reading import Reading
 from bot.journal import append_line
+from bot.masking import Masking
 from bot.model import (
     Actor,
     Command,
@@ -27,10 +28,12 @@ from bot.model import (
     RunId,
     Sha,
 )
+from bot.secret import Secret
 from bot.store import runs
 from bot.tasks import Task
 from tests.bot.local_bench import Bench
 
+SECRET = "hunter2-hunter2"
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HEAD = Sha("1234567890" * 4)
 STEPS = ("claim", "prepare", "start", "follow", "check", "publish", "give_back", "report", "close")
@@ -127,6 +130,7 @@ def pages_of(bench: Bench, notices: Sequence[str] = ()) -> Pages:
         runs_dir,
         {"local": bench.forge},
         public_url="https://leadsman.example.org",
+        masking=Masking([Secret(SECRET)]),
         notices=lambda: notices,
     )
     return Pages(bench, application(reading).test_client(), runs_dir)

@@ -97,25 +97,34 @@ def test_any_part_of_a_log_is_masked_wherever_it_is_cut(tmp_path: Path) -> None:
     raw = f"é {TOKEN} https://u:pw@h/ {key} {SECRET}\nend\n".encode() + b"\xff\n"
     log.write_bytes(raw)
     with log.open("rb") as file:
-        whole = b"".join(masked(file.fileno(), 0, len(raw), masking))
+        whole = b"".join(masked(file.fileno(), 0, len(raw), masking, grows=True))
         assert len(raw) == len(whole)
         assert all(secret not in whole for secret in (b"aaaa", b"pw", b"MIIE", b"hunter2"))
         for start in range(0, len(raw), 3):
             for stop in (start + 1, start + 50, len(raw)):
-                assert whole[start:stop] == b"".join(masked(file.fileno(), start, min(stop, len(raw)), masking))
+                assert whole[start:stop] == b"".join(
+                    masked(file.fileno(), start, min(stop, len(raw)), masking, grows=True)
+                )
 
 
 def test_a_secret_on_the_border_of_two_pieces_is_masked(tmp_path: Path) -> None:
     log = tmp_path / "worker.log"
     log.write_bytes(b"x" * (PIECE - 20) + b" " + TOKEN.encode() + b" end\n")
     with log.open("rb") as file:
-        whole = b"".join(masked(file.fileno(), 0, log.stat().st_size, masking))
+        whole = b"".join(masked(file.fileno(), 0, log.stat().st_size, masking, grows=True))
     assert b" " + b"*" * len(TOKEN) + b" end\n" == whole[PIECE - 20 :]
 
 
 def test_the_end_of_a_log_shows_no_key_that_begins_before_it(tmp_path: Path) -> None:
     log = tmp_path / "worker.log"
     log.write_text("-----BEGIN PRIVATE KEY-----\n" + "MIIE\n" * 500 + "-----END PRIVATE KEY-----\nlast\n")
-    assert "MIIE" not in masked_tail(log, 400, masking)
-    assert masked_tail(log, 400, masking).endswith("*\nlast\n")
-    assert "" == masked_tail(tmp_path / "none", 400, masking)
+    assert "MIIE" not in masked_tail(log, 400, masking, grows=True)
+    assert masked_tail(log, 400, masking, grows=True).endswith("*\nlast\n")
+    assert "" == masked_tail(tmp_path / "none", 400, masking, grows=True)
+
+
+def test_what_looks_like_the_beginning_of_a_secret_is_one_only_while_the_log_grows(tmp_path: Path) -> None:
+    log = tmp_path / "worker.log"
+    log.write_text("see https://host.example")
+    assert "see https://host.example" == masked_tail(log, 400, masking, grows=False)
+    assert "see https" + "*" * 15 == masked_tail(log, 400, masking, grows=True)

@@ -14,11 +14,11 @@ import pytest
 from bot.dashboard import prose
 from bot.dashboard.chart import WIDTH, chart
 from bot.dashboard.views import Step
-from bot.model import Blocked, Cancelled, Failed, Lost, Outcome, Published, Sha, Unchanged
+from bot.model import Blocked, Cancelled, Failed, Lost, Outcome, Published, RunId, Sha, Unchanged
 from bot.slots import PAUSED
 from bot.store.schema import deliveries, settings
 from tests.bot.local_bench import REPO, bench
-from tests.bot.pages_bench import NOW, Pages, pages_of
+from tests.bot.pages_bench import NOW, SECRET, Pages, pages_of
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;{{7*7}}\u202etxt"
 TIP = Sha("ab" * 20)
@@ -397,6 +397,21 @@ def test_a_part_of_a_log_can_be_had(
     answer = site.client.get(f"{run}/log", headers={"Range": asked})
     assert (answer.status_code, answer.data, answer.headers.get("Content-Range")) == (status, data, content_range)
     assert answer.content_length == len(data)
+
+
+def test_a_log_that_is_not_put_right_yet_is_served_without_its_secrets(logged: tuple[Pages, str, Path]) -> None:
+    site, run, folder = logged
+    token = "ghp_" + "a" * 36
+    text = f"one {token} {SECRET}\n\x1b[31m{token}\x1b[0m https://u:pw@host/\nghp_begun"
+    for name in ("worker.log", "status.log", "other.log", "report.md", "changes.patch"):
+        (folder / name).write_text(text)
+    site.note(RunId(folder.name), reason=f"it said {token} and {SECRET}")
+    paths = ["", "/log", "/log?tail=1", "/log?tail=2", "/files/status.log", "/files/other.log", "/files/changes.patch"]
+    for path in [*(f"{run}{path}" for path in paths), "/"]:
+        shown = site.get(path)
+        assert not any(secret in shown for secret in ("aaaa", SECRET, "u:pw", "begun")), path
+    answer = site.client.get(f"{run}/log", headers={"Range": "bytes=10-20"})
+    assert (206, b"*" * 11) == (answer.status_code, answer.data)
 
 
 def test_a_report_is_json(logged: tuple[Pages, str, Path]) -> None:
