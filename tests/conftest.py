@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis
+from xdist.scheduler import LoadScopeScheduling
 
 
 class Tool(NamedTuple):
@@ -55,16 +60,39 @@ REQUIRE_ALL = os.environ.get("LEADSMAN_REQUIRE") == "all"
 """Read before the environment is emptied."""
 
 
+hypothesis.register_profile(
+    "leadsman", deadline=None, derandomize=REQUIRE_ALL, suppress_health_check=[HealthCheck.too_slow]
+)
+hypothesis.load_profile("leadsman")
+"""How long an example takes says nothing on a busy host; and CI tries the same ones each time."""
+
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
+    if signal.getsignal(number) is signal.SIG_IGN:  # whoever is started in the background of a script is born so
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+sys.dont_write_bytecode = False
+"""Where the environment says otherwise, each of some thousand processes compiles Leadsman anew."""
+
+OF_OTHERS = ("EMAIL", "TMUX", "TMUX_PANE", "PYTHONDONTWRITEBYTECODE")
+
 TOGETHER = {"redmine": "redmine", "test_passes": "passes", "test_load": "passes"}
 """Tests that share one thing of the host, or measure what they wait for: a word of their path -> one worker for all."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Most tests wait for processes, so several workers run at once; these go one after the other, on one of them."""
-    for item in items:
-        for word, group in TOGETHER.items():
-            if word in str(item.path.relative_to(item.config.rootpath)):
-                item.add_marker(pytest.mark.xdist_group(group))
+class _Together(LoadScopeScheduling):
+    """Most tests wait for processes, so several workers run at once; some go one after the other, on one of them.
+
+    What goes together is begun first, the longest row before the others. (xdist's own `loadgroup` writes the group into
+    the tests' ids, which pytest 9.2 does not let it.)
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((group for word, group in TOGETHER.items() if word in file), nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _Together | None:
+    return _Together(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -86,7 +114,7 @@ def _nobodys_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     barrier.write_text("A home below this file can be neither read nor made.\n")
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name.startswith(("GIT_", "XDG_", "LEADSMAN_", "SSH_")) or name in ("EMAIL", "TMUX", "TMUX_PANE"):
+            if name.startswith(("GIT_", "XDG_", "LEADSMAN_", "SSH_")) or name in OF_OTHERS:
                 patch.delenv(name)
         patch.setenv("HOME", str(barrier / "home"))
         patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
