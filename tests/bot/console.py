@@ -18,7 +18,7 @@ class Ended(NamedTuple):
     err: str
 
 
-def leadsman(*argv: str, cwd: Path, environ: Mapping[str, str] | None = None, seconds: float = 30) -> Ended:
+def leadsman(*argv: str, cwd: Path, environ: Mapping[str, str] | None = None, seconds: float = 90) -> Ended:
     """Runs it in `cwd`, with `cwd/home` for its home, and waits for its end."""
     done = subprocess.run(
         [SCRIPT, *argv],

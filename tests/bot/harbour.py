@@ -16,7 +16,7 @@ from bot.liveness import end, is_over, reading, settled
 from bot.rundir import RunDir, all_runs, create, find, new_run_id, read_json
 from tests.bot.console import SCRIPT, Ended, leadsman
 
-WAIT = 30.0
+WAIT = 90.0
 """Seconds that a test waits for what must come; no test waits that long for what must not."""
 
 

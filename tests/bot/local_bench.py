@@ -50,7 +50,7 @@ class Clone:
     def git(self, *args: str) -> str:
         who = ("-c", "user.name=Alice", "-c", "user.email=alice@localhost", "-c", "commit.gpgSign=false")
         done = subprocess.run(
-            ("git", *who, *args), cwd=self.path, check=True, capture_output=True, text=True, timeout=30
+            ("git", *who, *args), cwd=self.path, check=True, capture_output=True, text=True, timeout=90
         )
         return done.stdout.strip()
 
@@ -84,7 +84,7 @@ class Bench:
         target = self.folder / name
         subprocess.run(
             ("git", "clone", "--quiet", self.forge.git(self.repo).url, str(target)),
-            check=True, capture_output=True, timeout=30,
+            check=True, capture_output=True, timeout=90,
         )  # fmt: skip
         return Clone(target)
 

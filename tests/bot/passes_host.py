@@ -35,7 +35,7 @@ class Host:
 
     def run(self, *words: str, check: bool = False, **options: Any) -> subprocess.CompletedProcess[str]:
         """`leadsman pass WORDS...`, to its end."""
-        given = {"env": self.environ, "capture_output": True, "text": True, "timeout": 60, **options}
+        given = {"env": self.environ, "capture_output": True, "text": True, "timeout": 90, **options}
         return subprocess.run([*WRAPPER, *words], check=check, **given)
 
     def hold(self, *options: str, command: Sequence[str] = HELD_UNTIL_TOLD, **more: Any) -> subprocess.Popen[str]:
@@ -77,7 +77,7 @@ class Host:
 def release(process: subprocess.Popen[str]) -> int:
     """Lets a HELD_UNTIL_TOLD end, and answers its wrapper's exit code."""
     process.stdin.close()
-    return process.wait(30)
+    return process.wait(60)
 
 
 def is_locked(path: Path) -> bool:
@@ -94,7 +94,7 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-def until(condition: Callable[[], Any], seconds: float = 20) -> float:
+def until(condition: Callable[[], Any], seconds: float = 60) -> float:
     """Waits for the condition, and answers how long it took; fails after `seconds`."""
     start = time.monotonic()
     while not condition():

@@ -115,7 +115,7 @@ def test_the_configuration_can_be_named_before_and_after_the_command(tmp_path: P
 def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run([SCRIPT, "--help"], stdout=writing, stderr=subprocess.PIPE, check=False, timeout=30)
+    done = subprocess.run([SCRIPT, "--help"], stdout=writing, stderr=subprocess.PIPE, check=False, timeout=60)
     os.close(writing)
     assert (141, b"") == (done.returncode, done.stderr)
 
@@ -133,7 +133,7 @@ def test_control_c_ends_with_130_and_no_word(tmp_path: Path) -> None:
         assert follower.stdout is not None
         follower.stdout.readline()
         follower.send_signal(signal.SIGINT)
-        _, err = follower.communicate(timeout=30)
+        _, err = follower.communicate(timeout=60)
     leadsman("cancel", run_id, cwd=tmp_path)
     assert (130, b"") == (follower.returncode, err)
 

@@ -121,6 +121,6 @@ def test_a_replay_wakes_the_running_server(tmp_path: Path) -> None:
     try:
         ended = leadsman("deliveries", "replay", "1", cwd=tmp_path)
         assert ended.out == "1 (push d-1) is queued again. The server takes it up now.\n"
-        assert heard.get(timeout=10) == ("lane", "hub:acme/shop")
+        assert heard.get(timeout=60) == ("lane", "hub:acme/shop")
     finally:
         doorbell.stop()

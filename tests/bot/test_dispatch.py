@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from bot.dispatch import Dispatcher, Hint
 
-BOUND = 10.0
+BOUND = 60.0
 
 
 @contextmanager

@@ -255,7 +255,7 @@ def test_what_a_run_puts_in_the_place_of_a_file_leads_nobody_astray(harbour: Har
     for verb in ("status", "show", "wait", "logs", "cancel"):
         done = harbour.leadsman(verb, run.path.name)
         assert "our mistake" not in done.err
-    done = harbour.leadsman("resume", run.path.name, "--wait", "20", "--json")
+    done = harbour.leadsman("resume", run.path.name, "--wait", "60", "--json")
     assert (0, "done") == (done.code, json.loads(done.out)["state"]), done
     assert (harbour.folder / "other").read_text() == "untouched"
     assert not (harbour.folder / "absent").exists()
@@ -308,7 +308,7 @@ def test_resumes_at_once_start_one(harbour: Harbour) -> None:
 def test_retry_is_a_new_run_of_the_same_command(harbour: Harbour) -> None:
     run = harbour.hand_off("sh", "-c", "echo $LEADSMAN_RUN_ID $LEADSMAN_RUN_DIR $MINE")
     harbour.ended(run)
-    done = harbour.leadsman("retry", run.path.name, "--wait", "20")
+    done = harbour.leadsman("retry", run.path.name, "--wait", "60")
     assert done.code == 0, done
     fresh = next(found for found in all_runs(harbour.store) if found.path != run.path)
     assert done.out.startswith(f"waiting {fresh.path.name} round 1 ")

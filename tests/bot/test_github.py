@@ -452,7 +452,7 @@ def test_a_forge_that_keeps_silent_is_left_at_the_deadline(pull: Pull, world: Wo
     begun = time.monotonic()
     with pytest.raises(Unavailable, match="ReadTimeout"):
         forge.pull(on(pull))
-    assert 5 > time.monotonic() - begun
+    assert 25 > time.monotonic() - begun
     forge.close()
 
 
@@ -549,21 +549,18 @@ def test_a_right_that_is_missing_closes_nothing(forge: Github, pull: Pull, world
 
 
 def test_writes_of_one_token_keep_their_distance_and_reads_do_not(pull: Pull, world: World, tmp_path: Path) -> None:
-    forge = client(world, tmp_path, write_pause_seconds=0.3)
+    slow, quick = (client(world, tmp_path, write_pause_seconds=seconds) for seconds in (60, 0.3))
     begun = time.monotonic()
+    slow.post(on(pull), "x")
     for _ in range(5):
-        forge.pull(on(pull))
-    assert 0.3 > time.monotonic() - begun
-    moments: list[float] = []
-
-    def post(n: int) -> None:
-        forge.post(on(pull), str(n))
-        moments.append(time.monotonic())
-
+        slow.pull(on(pull))
+    assert 60 > time.monotonic() - begun
+    begun = time.monotonic()
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(post, range(4)))
-    assert 0.8 < max(moments) - min(moments)
-    forge.close()
+        list(pool.map(lambda n: quick.post(on(pull), str(n)), range(4)))
+    assert 0.9 <= time.monotonic() - begun
+    for forge in (slow, quick):
+        forge.close()
 
 
 def test_a_queue_of_writes_that_is_too_long_says_when_to_come_back(pull: Pull, world: World, tmp_path: Path) -> None:
@@ -579,7 +576,7 @@ def test_a_queue_of_writes_that_is_too_long_says_when_to_come_back(pull: Pull, w
 def test_a_write_that_waits_for_its_turn_is_not_made_when_the_limit_was_met_meanwhile(
     pull: Pull, world: World, tmp_path: Path
 ) -> None:
-    forge = client(world, tmp_path, write_pause_seconds=1)
+    forge = client(world, tmp_path, write_pause_seconds=4)
     forge.post(on(pull), "first")
     with ThreadPoolExecutor(1) as pool:
         second = pool.submit(forge.post, on(pull), "second")
@@ -587,7 +584,7 @@ def test_a_write_that_waits_for_its_turn_is_not_made_when_the_limit_was_met_mean
         with pytest.raises(Unavailable):
             forge.pull(on(pull))
         with pytest.raises(Unavailable, match="no more calls"):
-            second.result(timeout=10)
+            second.result(timeout=60)
     assert ["first"] == [comment.body for comment in pull.comments]
     forge.close()
 

@@ -184,7 +184,7 @@ def test_a_forge_that_is_slow_for_one_repository_is_quick_for_another(scene: Sce
         assert "main" == scene.forge.repository(OTHER).default_branch
         assert not waiting.done()
         scene.world.closing.set()
-        assert "main" == waiting.result(timeout=10).default_branch
+        assert "main" == waiting.result(timeout=60).default_branch
 
 
 def test_an_app_reads_permissions_and_pull_requests(scene: Scene) -> None:

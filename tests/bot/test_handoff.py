@@ -35,7 +35,7 @@ def test_a_handoff_says_where_the_run_is_and_returns(harbour: Harbour) -> None:
 
 
 def test_the_record_as_json_is_the_one_that_is_kept(harbour: Harbour) -> None:
-    done = harbour.leadsman("handoff", *SETSID, "--json", "--wait", "20", "--", "true")
+    done = harbour.leadsman("handoff", *SETSID, "--json", "--wait", "60", "--", "true")
     assert done.code == 0
     printed = json.loads(done.out)
     assert printed == record(find(harbour.store, printed["run_id"]))
@@ -45,7 +45,7 @@ def test_the_record_as_json_is_the_one_that_is_kept(harbour: Harbour) -> None:
 @pytest.mark.parametrize("how", ["--store X", "--store=X", "X before"])
 def test_a_store_is_named_before_or_after_the_verb(harbour: Harbour, how: str) -> None:
     before, after = (["--store", "X"], []) if how == "X before" else ([], how.split())
-    done = harbour.leadsman(*before, "handoff", *after, *SETSID, "--wait", "20", "--", "true")
+    done = harbour.leadsman(*before, "handoff", *after, *SETSID, "--wait", "60", "--", "true")
     assert done.code == 0, done
     [run] = all_runs(harbour.folder / "X")
     assert harbour.leadsman(*before, "wait", *after, run.path.name).code == 0
@@ -54,7 +54,7 @@ def test_a_store_is_named_before_or_after_the_verb(harbour: Harbour, how: str) -
 def test_a_command_has_the_folder_and_environment_of_the_caller_and_its_own_variables(harbour: Harbour) -> None:
     caller = {"MINE": "ä\n$x", "LEADSMAN_PASSES_HELD": "2", "LEADSMAN_DEADLINE": "1", "LEADSMAN_TICKET": "/t.json"}
     code = "import json, os; print(json.dumps([os.getcwd(), dict(os.environ)]))"
-    done = harbour.leadsman("handoff", *SETSID, "--wait", "20", "--", PYTHON, "-c", code, **caller)
+    done = harbour.leadsman("handoff", *SETSID, "--wait", "60", "--", PYTHON, "-c", code, **caller)
     assert done.code == 0, done
     [run] = all_runs(harbour.store)
     folder, environ = json.loads(run.worker_log.read_text())
@@ -71,7 +71,7 @@ def test_hostile_arguments_and_a_hostile_store_are_harmless(harbour: Harbour) ->
     store = harbour.folder / 'it\'s a "store" $HOME `id`\nünd ☃'
     hostile = ["", " ", "a b", "$HOME", "`touch x`", "'\"", "a\nb", "☃", "--", "-x", "--json", ";", "*"]
     code = "import sys; print(ascii(sys.argv[1:]))"
-    options = ("--store", str(store), *SETSID, "--wait", "20")
+    options = ("--store", str(store), *SETSID, "--wait", "60")
     done = harbour.leadsman("handoff", *options, "--", PYTHON, "-c", code, *hostile)
     assert done.code == 0, done
     assert len(done.out.splitlines()) == 2, "a line break in a path is escaped"
@@ -85,7 +85,7 @@ def test_hostile_arguments_and_a_hostile_store_are_harmless(harbour: Harbour) ->
 def test_arguments_that_are_no_text_arrive_as_they_are(harbour: Harbour) -> None:
     raw = os.fsdecode(b"\xff\xfe")
     code = "import os,sys; print(os.fsencode(sys.argv[1]))"
-    done = harbour.leadsman("handoff", *SETSID, "--wait", "20", "--json", "--", PYTHON, "-c", code, raw)
+    done = harbour.leadsman("handoff", *SETSID, "--wait", "60", "--json", "--", PYTHON, "-c", code, raw)
     assert done.code == 0, done
     [run] = all_runs(harbour.store)
     assert run.worker_log.read_text() == "b'\\xff\\xfe'\n"
@@ -123,7 +123,7 @@ def test_an_instant_death_is_told_alike_by_record_output_and_exit_code(harbour: 
 
 
 def test_a_wait_hears_of_a_later_death(harbour: Harbour) -> None:
-    done = harbour.leadsman("handoff", *SETSID, "--wait", "20", "--", "sh", "-c", "sleep 0.2; exit 7")
+    done = harbour.leadsman("handoff", *SETSID, "--wait", "60", "--", "sh", "-c", "sleep 0.2; exit 7")
     assert done.code == 3
     assert "exit code 7" in done.err
     assert record(all_runs(harbour.store)[0])["status"] == "failed"
@@ -136,7 +136,7 @@ def test_a_wait_that_is_over_leaves_the_run_alone(harbour: Harbour) -> None:
 
 
 def test_a_timeout_limits_the_run(harbour: Harbour) -> None:
-    done = harbour.leadsman("handoff", *SETSID, "--timeout", "0.2", "--wait", "20", "--", "sleep", "1000")
+    done = harbour.leadsman("handoff", *SETSID, "--timeout", "0.2", "--wait", "60", "--", "sleep", "1000")
     assert done.code == 3
     assert "time limit" in done.err
 
@@ -209,7 +209,7 @@ def test_many_handoffs_at_once_are_as_many_runs(harbour: Harbour) -> None:
         harbour.popen("handoff", *SETSID, "--json", "--", "sh", "-c", f"echo {n} >&2; exec sleep 1000")
         for n in range(12)
     ]
-    records = [json.loads(call.communicate(timeout=60)[0]) for call in calls]
+    records = [json.loads(call.communicate(timeout=90)[0]) for call in calls]
     assert [0] * 12 == [call.returncode for call in calls]
     assert len({kept["run_id"] for kept in records}) == len({kept["pid"] for kept in records}) == 12
     assert len(all_runs(harbour.store)) == 12
@@ -243,7 +243,7 @@ def test_nobody_who_reads_the_callers_output_has_to_wait_for_the_run(harbour: Ha
     leadsman = Path(PYTHON).with_name("leadsman")
     script = f"exec 5>&1; '{leadsman}' handoff -- sleep 1000"
     environ = {**os.environ, **harbour.environ, "LEADSMAN_HOME": str(harbour.folder / "home")}
-    done = subprocess.run(["sh", "-c", script], env=environ, capture_output=True, text=True, timeout=20, check=True)
+    done = subprocess.run(["sh", "-c", script], env=environ, capture_output=True, text=True, timeout=90, check=True)
     assert done.stdout.startswith("waiting ")
 
 
@@ -252,7 +252,7 @@ def test_nobody_who_reads_the_callers_output_has_to_wait_for_the_run(harbour: Ha
 CHILD = 'mkdir -p theirs/$1; printf \'{"run_id": "%s", "round": 4}\' "$1" >theirs/$1/status.json'
 
 
-def adopt(harbour: Harbour, script: str, wait: str = "20", **options: str) -> tuple[int, dict[str, object]]:
+def adopt(harbour: Harbour, script: str, wait: str = "60", **options: str) -> tuple[int, dict[str, object]]:
     argv = ("handoff", *SETSID, "--adopt", "theirs", "--wait", wait, "--json", "--", "sh", "-c", script, "sh")
     done = harbour.leadsman(*argv, "child-1", **options)
     return done.code, json.loads(done.out)
@@ -307,9 +307,9 @@ def test_half_a_status_is_not_adopted(harbour: Harbour) -> None:
 
 def test_two_adoptions_from_one_store_each_get_their_own(harbour: Harbour) -> None:
     script = 'mkdir -p theirs/$1; printf \'{"run_id": "%s", "pid": %s}\' $1 $$ >theirs/$1/status.json; exec sleep 1000'
-    argv = ("handoff", *SETSID, "--adopt", "theirs", "--wait", "20", "--json", "--", "sh", "-c", script, "sh")
+    argv = ("handoff", *SETSID, "--adopt", "theirs", "--wait", "60", "--json", "--", "sh", "-c", script, "sh")
     calls = [harbour.popen(*argv, f"child-{n}") for n in range(4)]
-    kept = [json.loads(call.communicate(timeout=60)[0]) for call in calls]
+    kept = [json.loads(call.communicate(timeout=90)[0]) for call in calls]
     assert [f"child-{n}" for n in range(4)] == [one["child_run_id"] for one in kept]
 
 
@@ -328,7 +328,7 @@ def test_leadsman_itself_can_be_adopted(harbour: Harbour) -> None:
 
 def tmux(harbour: Harbour, *argv: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, **harbour.environ, "TERM": "xterm"}
-    return subprocess.run(["tmux", *argv], env=environ, capture_output=True, text=True, check=False, timeout=20)
+    return subprocess.run(["tmux", *argv], env=environ, capture_output=True, text=True, check=False, timeout=90)
 
 
 @pytest.mark.needs("tmux")
@@ -387,7 +387,7 @@ def test_without_tmux_on_path_the_driver_is_setsid(harbour: Harbour) -> None:
 @pytest.mark.needs("tmux")
 def test_two_handoffs_at_once_have_two_sessions(harbour: Harbour) -> None:
     calls = [harbour.popen("handoff", "--driver", "tmux", "--json", "--", "sleep", "1000") for _ in range(4)]
-    sessions = {json.loads(call.communicate(timeout=60)[0])["session"] for call in calls}
+    sessions = {json.loads(call.communicate(timeout=90)[0])["session"] for call in calls}
     assert len(sessions) == 4
     assert sessions == set(tmux(harbour, "list-sessions", "-F", "#{session_name}").stdout.split())
     for run in all_runs(harbour.store):

@@ -43,12 +43,12 @@ class Server:
         self.said = self.process.stdout.readline().strip()
 
     def end(self) -> int:
-        self.process.communicate("\n", timeout=30)
+        self.process.communicate("\n", timeout=60)
         return self.process.returncode
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=60)
 
 
 def test_the_home_is_given_or_named_or_the_users_own() -> None:
@@ -124,7 +124,7 @@ def test_of_eight_servers_at_once_one_holds_the_home_in_every_round(tmp_path: Pa
         assert 1 == len(holders)
         holders[0].kill()
         for server in servers:
-            server.process.communicate(timeout=30)
+            server.process.communicate(timeout=60)
 
 
 def test_whoever_looks_does_not_keep_a_server_from_starting(tmp_path: Path) -> None:
@@ -168,11 +168,11 @@ def test_the_lock_is_not_handed_to_the_servers_children(tmp_path: Path) -> None:
     try:
         assert home.lock_state(tmp_path).held
         process.kill()
-        process.wait(30)
+        process.wait(60)
         assert not home.lock_state(tmp_path).held
     finally:
         os.kill(child, signal.SIGKILL)
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def test_lock_status_says_free_held_or_stale_and_always_ends_with_0(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_watch_records_again_and_again_until_it_is_told_to_stop(environ: dict[st
         watch = subprocess.Popen([*ARGV, "watch", "--interval", "0.02", "--out", str(out)], env=environ)
         until(lambda: out.exists() and out.read_bytes().count(b"\n") >= 3)
         watch.send_signal(number)
-        assert 0 == watch.wait(10)
+        assert 0 == watch.wait(60)
     assert 0 == read(out).bad_lines
 
 
@@ -211,7 +211,7 @@ def test_many_writers_at_once_lose_no_line(environ: dict[str, str], tmp_path: Pa
     until(lambda: out.exists() and out.read_bytes().count(b"\n") > 200, 60)
     for writer in writers:
         writer.terminate()
-        assert 0 == writer.wait(10)
+        assert 0 == writer.wait(60)
     assert 0 == read(out).bad_lines
 
 

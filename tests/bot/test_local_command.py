@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ class Newcomer:
         (folder / "leadsman.toml").write_text(config)
 
     def types(self, *argv: str, code: int = 0) -> Ended:
-        ended = leadsman(*argv, cwd=self.folder, seconds=90)
+        ended = leadsman(*argv, cwd=self.folder)
         assert ended.code == code, ended
         return ended
 
@@ -81,12 +81,20 @@ class Newcomer:
         assert line.startswith("leadsman listens at "), line
         return line.removeprefix("leadsman listens at ").split(",")[0]
 
+    def sees(self, what: str, look: Callable[[], object]) -> None:
+        """Looks until it is so."""
+        end = time.monotonic() + 90
+        while not look():
+            assert time.monotonic() < end, f"not seen within 90 s: {what}"
+            time.sleep(0.05)
+
     def sees_closed(self) -> None:
         """Waits until nothing of the one run is left to do: a test leaves no process behind."""
-        end = time.monotonic() + 60
-        while not list((self.folder / "home" / "runs").glob("*/closed.json")):
-            assert time.monotonic() < end, "the run was not closed within 60 s"
-            time.sleep(0.05)
+        self.sees("the run is closed", lambda: list((self.folder / "home" / "runs").glob("*/closed.json")))
+
+    def authors(self, subject: str) -> list[str]:
+        """Who wrote the comments."""
+        return [one["author"] for one in self.reads("local", "show", subject)["comments"]]
 
     def ends(self) -> None:
         if self.server is not None:
@@ -186,10 +194,10 @@ def test_what_is_said_without_a_server_is_answered_by_the_next_one(newcomer: New
     assert "Start it to get an answer." in waits.err
 
     newcomer.serves()
-    newcomer.types("comment", "acme/shop#1", "/tasks", "--as", "rita", "--wait")  # one repository is worked in order
-    assert [entry.state for entry in newcomer.deliveries()] == ["done"] * 4
-    authors = [one["author"] for one in newcomer.reads("local", "show", "acme/shop#1")["comments"]]
-    assert authors.count("leadsman[bot]") == 3
+    newcomer.types("comment", "acme/shop#1", "/tasks", "--as", "rita", "--wait")
+    # One repository is worked in order; but each answer is posted for itself.
+    newcomer.sees("all are worked", lambda: [entry.state for entry in newcomer.deliveries()] == ["done"] * 4)
+    newcomer.sees("three answers", lambda: newcomer.authors("acme/shop#1").count("leadsman[bot]") == 3)
 
 
 def test_what_a_server_does_not_take_is_put_into_its_queue(newcomer: Newcomer) -> None:

@@ -403,7 +403,7 @@ def test_it_is_given_up_after_some_tries_and_that_is_said_once(
 
 def landed(hook: Hook, count: int) -> None:
     """The world tries in a thread of its own."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while len(hook.attempts) < count:
         assert time.monotonic() < end
         time.sleep(0.005)

@@ -286,10 +286,10 @@ def test_markdown_keeps_what_makes_a_report_readable() -> None:
 def test_a_markdown_text_of_any_size_is_shown_in_bounded_time() -> None:
     import time
 
-    begun = time.monotonic()
+    begun = time.process_time()
     for text in ("[" * 60_000, "> " * 30_000, "`" * 60_000, "*a " * 20_000, "<" * 60_000, "x" * 1_000_000):
         assert prose.markdown(text)
-    assert time.monotonic() - begun < 30
+    assert time.process_time() - begun < 30
 
 
 def test_links_do_not_tell_where_they_were_followed_from() -> None:

@@ -55,7 +55,7 @@ def finished(workers: list[subprocess.Popen[str]]) -> list[list[Turn]]:
     for process in workers:
         process.stdin.write("\n")
         process.stdin.flush()
-    return [turns(process.communicate(timeout=30)[0]) for process in workers]
+    return [turns(process.communicate(timeout=90)[0]) for process in workers]
 
 
 def most_at_once(log: str) -> int:
@@ -97,12 +97,12 @@ def test_no_pass_leaks_and_none_is_held_twice_when_holders_are_killed_at_any_mom
         assert ([], False) == (host.locked(), host.queueing())
     assert all_turns
     assert overlapping(all_turns) <= 3
-    assert 0 == worker(host, size=3, count=3).wait(10)
+    assert 0 == worker(host, size=3, count=3).wait(60)
 
 
 def test_two_requests_for_two_of_three_never_lock_each_other_out(host: Host) -> None:
     workers = [worker(host, size=3, count=2, hold=0.001, rounds=150) for _ in range(3)]
-    all_turns = [turn for process in workers for turn in turns(process.communicate(timeout=60)[0])]
+    all_turns = [turn for process in workers for turn in turns(process.communicate(timeout=90)[0])]
     assert 450 == len(all_turns)
     assert 2 == overlapping(all_turns)
 
@@ -116,7 +116,7 @@ def test_a_request_for_all_is_served_within_one_round_while_small_ones_keep_comi
         process = worker(host, size=3, count=3)
         until(lambda process=process: waits_in_line(process.pid) or process.poll() is not None)
         in_line = time.monotonic()
-        large += [(in_line, turn) for turn in turns(process.communicate(timeout=30)[0])]
+        large += [(in_line, turn) for turn in turns(process.communicate(timeout=90)[0])]
     others = [turn for some in finished(small) for turn in some]
     assert 6 == len(large)
     for in_line, turn in large:
@@ -128,28 +128,31 @@ def test_a_request_for_all_is_served_within_one_round_while_small_ones_keep_comi
 
 
 def test_waiters_get_their_turns_alike(host: Host) -> None:
-    rivals = [worker(host, size=2, hold=0.005, rounds=0) for _ in range(8)]
+    rivals = [worker(host, size=2, hold=0.005, rounds=0) for _ in range(7)]
     for process in rivals:
         process.stdout.readline()
-    signal.sigtimedwait([], 2)
-    got = [len(some) for some in finished(rivals)]
+    mine = turns(worker(host, size=2, hold=0.005, rounds=100).communicate(timeout=90)[0])
+    meanwhile = [[t for t in some if mine[0].got < t.got < mine[-1].got] for some in finished(rivals)]
+    got = [len(mine), *map(len, meanwhile)]
     # Jain's index. In line it is 0.99 and more; where all grab at once it is about a half.
     assert sum(got) ** 2 / len(got) / sum(n * n for n in got) > 0.97, got
-    assert min(got) > 0, got
 
 
 def test_a_line_goes_on_at_once_when_its_head_is_killed(host: Host) -> None:
     host.pool.mkdir()
-    mine = Pool(str(host.pool), 1).take(1, "the test", tell=pytest.fail)
-    head = worker(host, size=1)
-    until(host.queueing)
-    second = worker(host, size=1)
-    until(lambda: waits_in_line(second.pid))
-    head.kill()
-    head.wait()
-    assert until(lambda: not waits_in_line(second.pid) and host.queueing()) < 1
-    mine.release()
-    assert 1 == len(turns(second.communicate(timeout=10)[0]))
+    took = []
+    for _ in range(3):  # a host may be too busy to see it, once
+        mine = Pool(str(host.pool), 1).take(1, "the test", tell=pytest.fail)
+        head = worker(host, size=1)
+        until(host.queueing)
+        second = worker(host, size=1)
+        until(lambda second=second: waits_in_line(second.pid))
+        head.kill()
+        head.wait()
+        took.append(until(lambda second=second: not waits_in_line(second.pid) and host.queueing()))
+        mine.release()
+        assert 1 == len(turns(second.communicate(timeout=90)[0]))
+    assert min(took) < 0.5, took
 
 
 def test_a_request_that_still_collects_is_named_and_keeps_what_it_has(host: Host) -> None:
@@ -163,7 +166,7 @@ def test_a_request_that_still_collects_is_named_and_keeps_what_it_has(host: Host
     holders = sorted(held["holder"].partition(" since=")[0] for held in host.status()["holders"])
     assert sorted([f"pid={collector.pid} passes=3"] * 2 + [f"pid={os.getpid()} passes=1"]) == holders
     two.release()
-    assert 0 == collector.wait(10)
+    assert 0 == collector.wait(60)
 
 
 def test_a_request_that_is_killed_while_it_collects_leaves_nothing(host: Host) -> None:
@@ -226,7 +229,7 @@ def test_fifty_wrappers_killed_at_random_never_over_book_the_pool(host: Host) ->
             victim.stdin.close()
     for process in living:
         process.stdin.close()
-        assert 0 == process.wait(20)
+        assert 0 == process.wait(60)
     until(lambda: not host.locked())
     assert not host.queueing()
     assert 6 <= log.read_text().count("got")
@@ -269,9 +272,9 @@ def test_a_participant_in_another_language_stands_in_the_same_line(host: Host, p
     assert 0 == release(ours)
     assert "started\n" == theirs.stdout.readline()
     until(host.queueing)
-    assert "1\n" == theirs.communicate("\n", timeout=20)[0]
+    assert "1\n" == theirs.communicate("\n", timeout=60)[0]
     assert "started\n" == behind.stdout.readline()
-    assert 125 == host.start([*argv, str(SIZE + 1), "true"]).wait(20)
+    assert 125 == host.start([*argv, str(SIZE + 1), "true"]).wait(60)
 
 
 @pytest.mark.needs("flock", "perl")
@@ -284,7 +287,7 @@ def test_all_languages_together_never_over_book_the_pool(host: Host) -> None:
     workers = [worker(host, size=2, count=2, hold=0.001, rounds=10) for _ in range(2)]
     for process in others:
         assert 0 == process.wait(60)
-    assert [10, 10] == [len(turns(process.communicate(timeout=60)[0])) for process in workers]
+    assert [10, 10] == [len(turns(process.communicate(timeout=90)[0])) for process in workers]
     assert 12 == log.read_text().count("got")
     assert most_at_once(log.read_text()) <= 2
 

@@ -380,7 +380,7 @@ def test_a_signal_ends_the_wait_and_the_command_never_runs(host: Host, number: s
     until(lambda: waits_in_line(second.pid))
     for waiter in (second, first):
         waiter.send_signal(number)
-        assert 128 + number == waiter.wait(10)
+        assert 128 + number == waiter.wait(60)
     assert (0, False) == (release(holder), (host.folder / "ran").exists())
     assert ([], False) == (host.locked(), host.queueing())
 
@@ -393,9 +393,11 @@ def waits_in_line(pid: int) -> bool:
 
 def test_the_first_notice_comes_after_two_seconds_and_says_all(host: Host) -> None:
     holder = host.held("--passes", ALL, "--label", "slow\ttests\x1b[31m")
+    begun = time.monotonic()
     waiter = host.hold("--label", "quick")
     notice = waiter.stderr.readline()
-    assert f"quick has waited 2 s for 1 of {SIZE} passes" in notice
+    assert re.search(rf"quick has waited \d+ s for 1 of {SIZE} passes", notice)
+    assert 2 <= time.monotonic() - begun
     assert f"pool of {SIZE} in {host.pool}" in notice
     assert f"slot 0: pid={holder.pid} passes={SIZE} since=" in notice
     assert "label=slow tests [31m" in notice
@@ -483,7 +485,7 @@ def test_notices_of_a_wrapper_without_standard_descriptors_reach_no_lock(host: H
     for path in host.pool.glob("*.lock"):
         assert "waited" not in path.read_text()
     assert all(" label=holder" in held["holder"] for held in host.status()["holders"])
-    assert (0, 0) == (release(holder), waiter.wait(10))
+    assert (0, 0) == (release(holder), waiter.wait(60))
 
 
 def test_five_holders_are_named_and_the_others_counted(tmp_path: Path) -> None:
@@ -492,15 +494,15 @@ def test_five_holders_are_named_and_the_others_counted(tmp_path: Path) -> None:
     wait = _Wait(pool, 3, "mine", told.append)
     with pool.take(7, "theirs", tell=pytest.fail):
         wait.notice("no reason")
-        assert (2.0, []) == (pytest.approx(wait.until_notice(), abs=0.5), told)
-        wait._due -= 2
+        assert (True, []) == (0 < wait.until_notice() <= 2, told)
+        wait._due = time.monotonic()
         wait.notice("no reason")
         wait.notice("no reason")
     (notice,) = told
     assert 5 == notice.count(f"pid={os.getpid()} passes=7 since=")
-    assert "mine has waited 0 s for 3 of 8 passes: no reason (pool of 8 in " in notice
+    assert re.match(r"mine has waited \d+ s for 3 of 8 passes: no reason \(pool of 8 in ", notice)
     assert notice.endswith("; and 2 more)")
-    assert 60 == pytest.approx(wait.until_notice(), abs=1)
+    assert 0 < wait.until_notice() <= 60
 
 
 FIFO = """

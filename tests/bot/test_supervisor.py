@@ -154,7 +154,7 @@ def test_a_run_without_a_readable_spec_does_not_start(harbour: Harbour) -> None:
 def test_a_time_limit_ends_everything(harbour: Harbour) -> None:
     said = Fifo(harbour.folder / "said")
     script = "sleep 1000 & echo $! >said; trap : TERM; while :; do wait; done"
-    run = harbour.start("sh", "-c", script, time_limit=0.3, kill_grace=0.3)
+    run = harbour.start("sh", "-c", script, time_limit=2, kill_grace=0.3)
     child = int(said.line())
     status = harbour.ended(run)
     assert ("failed", "time_limit", signal.SIGKILL) == tuple(status[n] for n in ("state", "stop_reason", "signal"))
@@ -269,8 +269,8 @@ def test_a_task_that_speaks_and_does_not_is_ended_as_silent(harbour: Harbour) ->
 
 
 def test_a_task_that_speaks_in_time_goes_on(harbour: Harbour) -> None:
-    script = SAY + "say working: x; sleep 2.5"
-    status = harbour.ended(harbour.start("sh", "-c", script, speaks=True, startup_grace=1.2))
+    script = SAY + "say working: x; sleep 4"
+    status = harbour.ended(harbour.start("sh", "-c", script, speaks=True, startup_grace=3))
     assert status["state"] == "done"
 
 
@@ -285,8 +285,8 @@ def test_a_run_that_stays_blocked_is_ended_and_says_what_it_waits_for(harbour: H
 
 
 def test_a_run_that_is_unblocked_in_time_goes_on(harbour: Harbour) -> None:
-    script = SAY + "say blocked: x; sleep 0.1; say working: y; sleep 2.2"
-    assert harbour.ended(harbour.start("sh", "-c", script, blocked_grace=1.1))["state"] == "done"
+    script = SAY + "say blocked: x; sleep 0.1; say working: y; sleep 4"
+    assert harbour.ended(harbour.start("sh", "-c", script, blocked_grace=3))["state"] == "done"
 
 
 # ── who else is there ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -378,7 +378,7 @@ error = start(run.path, "setsid").error
 if when == "cancelled":
     fill()
     end(run.path)
-status = settled(run.path, 20 if error is None else 0.1)
+status = settled(run.path, 60 if error is None else 0.1)
 print(json.dumps({"error": error, "status": status, "record": read_json(run.waiting)["status"]}))
 (store / "fill").unlink()
 """
@@ -395,7 +395,7 @@ def on_a_small_disk(harbour: Harbour, when: str) -> dict[str, dict[str, object]]
         [*namespace, disk, sys.executable, ON_A_SMALL_DISK, marker, when],
         stdout=subprocess.PIPE,
         check=True,
-        timeout=60,
+        timeout=120,
     )
     return {"ran": marker.exists(), **json.loads(done.stdout)}
 

@@ -22,6 +22,9 @@ from tests.gitops.folk import Folder, start_actor
 
 TOKEN = "ghp_s3cr3t/+tok en"
 
+PATIENCE = (1.0, 5.0, 25.0)
+"""Deadlines, of which one leaves git the time to begin, on a host with however much else to do."""
+
 
 class Secret:
     def reveal(self) -> str:
@@ -92,12 +95,15 @@ def test_a_deadline_ends_git_and_what_it_started(tmp_path: Path) -> None:
     with serving(Silent) as url:
         mirror = Mirror(tmp_path / "x.git", Remote(f"{url}/x.git", "bot", Secret()))
         mirror.ensure()
-        with pytest.raises(GitError, match="did not end in time") as caught:
-            mirror.git.run("ls-remote", mirror.remote.url, remote=mirror.remote, timeout=1.0)
-        left = [line for line in command_lines() if url in line]
+        for patience in PATIENCE:
+            with pytest.raises(GitError, match="did not end in time") as caught:
+                mirror.git.run("ls-remote", mirror.remote.url, remote=mirror.remote, timeout=patience)
+            left = [line for line in command_lines() if url in line]
+            if seen and len(seen[-1]) >= 2:
+                break
     assert caught.value.code is None
-    assert len(seen[0]) >= 2, "git and its child for http were there while it waited"
-    assert not any(form in line for line in seen[0] for form in forms_of(TOKEN))
+    assert len(seen[-1]) >= 2, "git and its child for http were there while it waited"
+    assert not any(form in line for line in seen[-1] for form in forms_of(TOKEN))
     assert left == []
 
 
@@ -107,9 +113,13 @@ def test_a_deadline_holds_for_a_child_that_left_the_session(tmp_path: Path) -> N
     os.mkfifo(pipe)
     git = Git(tmp_path / "x.git")
     git.run("init", "--quiet", "--bare", str(tmp_path / "x.git"))
-    alias = f"alias.stay=!setsid sh -c 'read -r _ <{pipe}' & echo started; read -r _ <{pipe}"
-    with pytest.raises(GitError, match="did not end in time"):
-        git.run("-c", alias, "stay", timeout=1.0)
+    left = tmp_path / "left"
+    alias = f"alias.stay=!setsid sh -c 'touch {left}; read -r _ <{pipe}' & read -r _ <{pipe}"
+    for patience in PATIENCE:
+        with pytest.raises(GitError, match="did not end in time"):
+            git.run("-c", alias, "stay", timeout=patience)
+        if left.exists():
+            break
     pipe.write_text("\n")  # somebody still reads: the one who left
 
 

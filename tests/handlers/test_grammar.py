@@ -303,7 +303,7 @@ def test_a_hostile_comment_of_full_length_is_read_in_bounded_time(name: str, glu
     text = SLOW[name][:SIZE] + glue + "/run fix"
     began = time.process_time()
     commands_in(text, WORDS)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 15
 
 
 @pytest.mark.parametrize("name", SLOW)
@@ -311,7 +311,7 @@ def test_a_hostile_paragraph_just_below_the_limit_is_read_in_bounded_time(name: 
     text = SLOW[name][: MAX_PARAGRAPH - 20].replace("\n\n", "\n") + "\n/run fix"
     began = time.process_time()
     commands_in(text, WORDS)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 15
 
 
 def test_a_command_below_hostile_text_in_its_paragraph_is_found() -> None:

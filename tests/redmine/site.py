@@ -49,7 +49,7 @@ class Site:
 
     def call(self, who: str, method: str, path: str, body: object = None) -> requests.Response:
         key = {"X-Redmine-API-Key": self.facts["keys"][who]} if who else {}
-        return requests.request(method, f"{self.url}/{path}", json=body, headers=key, timeout=30)
+        return requests.request(method, f"{self.url}/{path}", json=body, headers=key, timeout=60)
 
     def ticket(self, subject: str = "Mend it", *, who: str = "dana", **fields: Any) -> int:
         """Files a ticket; `status`, `priority` and `category` by name."""
@@ -84,11 +84,11 @@ class Site:
     def page(self, number: int, who: str = "dana") -> str:
         """The ticket's page as a browser shows it."""
         with requests.Session() as session:
-            form = session.get(f"{self.url}/login", timeout=30).text
+            form = session.get(f"{self.url}/login", timeout=60).text
             token = html.unescape(re.findall(r'name="authenticity_token" value="([^"]+)"', form)[0])
             words = {"username": who, "password": f"password of {who}", "authenticity_token": token}
-            session.post(f"{self.url}/login", data=words, timeout=30)
-            return session.get(f"{self.url}/issues/{number}", timeout=30).text
+            session.post(f"{self.url}/login", data=words, timeout=60)
+            return session.get(f"{self.url}/issues/{number}", timeout=60).text
 
     def formatting(self, name: str) -> None:
         """How it reads notes from now on: `textile`, `common_mark`."""

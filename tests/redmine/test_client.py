@@ -101,7 +101,7 @@ def test_a_wrong_key_that_reads_a_public_site_is_told_by_whoami_alone(site: Site
 def _answering(answer: bytes | None) -> Iterator[str]:
     """Somebody who is no Redmine: says `answer` to everyone, or nothing at all."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(10)
+        server.settimeout(60)
 
         def serve() -> None:
             try:
@@ -240,7 +240,7 @@ def test_two_writes_at_once_are_told_as_a_collision_and_never_as_success(paralle
 
     def write(n: int) -> None:
         bot = client(parallel_site, ("bot", "bot2")[n % 2])
-        barrier.wait(30)
+        barrier.wait(60)
         for _ in range(5):
             try:
                 bot.write(parallel_site.ref(number), f"note {n}")

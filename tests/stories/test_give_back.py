@@ -21,7 +21,7 @@ def test_a_stranger_who_works_in_the_worktree_is_ended_before_it_goes(town: Town
     with subprocess.Popen(["sleep", "1000"], cwd=tree) as stranger:
         go.touch()
         town.settled(pull, "**Published**")
-        assert stranger.wait(10) == -15
+        assert stranger.wait(60) == -15
     town.until("the run is closed", town.closed)
     town.assert_nothing_is_left(repo)
 

@@ -223,7 +223,7 @@ def test_a_home_that_can_be_read_only_is_not_ready(town: Town) -> None:
 
 def readiness(town: Town) -> tuple[int, str]:
     """The status, and what is said of the disk."""
-    answer = requests.get(f"{town.address}/readyz", timeout=10)
+    answer = requests.get(f"{town.address}/readyz", timeout=60)
     return answer.status_code, answer.json()["checks"]["disk"]
 
 

@@ -22,7 +22,7 @@ PARTS = {
 
 def readiness(town: Town) -> tuple[int, dict[str, str]]:
     try:
-        with urllib.request.urlopen(f"{town.address}/readyz", timeout=10) as answer:
+        with urllib.request.urlopen(f"{town.address}/readyz", timeout=60) as answer:
             return answer.status, json.load(answer)["checks"]
     except HTTPError as answer:
         return answer.code, json.load(answer)["checks"]
@@ -80,7 +80,7 @@ def test_a_wrong_configuration_leaves_the_last_good_one_at_work_and_is_said(town
     town.until("readiness tells", lambda: readiness(town)[0] == 503 or None)
     assert said in readiness(town)[1]["configuration"]
     assert said in town.log()
-    with urllib.request.urlopen(f"{town.address}/", timeout=10) as page:
+    with urllib.request.urlopen(f"{town.address}/", timeout=60) as page:
         assert "the last good one is in force" in page.read().decode()
     assert_works(town, pull)
     reload(town, town.config)

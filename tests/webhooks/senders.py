@@ -106,7 +106,7 @@ class Said:
 
 
 def connected(server: Server) -> socket.socket:
-    peer = socket.create_connection(server.address, timeout=10)
+    peer = socket.create_connection(server.address, timeout=60)
     peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return peer
 

@@ -37,14 +37,14 @@ class Killed:
         for thread in threads:
             thread.join(60)
         self._kill()
-        self._process.wait(10)
+        self._process.wait(60)
         if self._process.stdout:
             self._process.stdout.close()
         return self.statuses
 
     def _send(self, names: list[str], count: int) -> None:
         try:
-            with socket.create_connection(self._address, timeout=20) as peer:
+            with socket.create_connection(self._address, timeout=60) as peer:
                 for name in names:
                     headers = {**signed(BODY, delivery=name), "content-length": str(len(BODY))}
                     peer.sendall(head(headers) + BODY)

@@ -221,12 +221,17 @@ def test_callers_that_come_together_share_transactions(store: Store, clock: Cloc
     inbox = Inbox(store, clock)
     with sqlite3.connect(str(store.engine.url.database), isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")  # the first has to wait for this, and all the others for the first
-        thread = threading.Thread(target=lambda: at_once(inbox, [delivery(f"d-{n}") for n in range(32)]))
+        first = threading.Thread(target=lambda: inbox.remember(delivery("d-0")))
+        first.start()
+        while not inbox._leading.locked() or inbox._waiting:
+            first.join(0.001)
+        thread = threading.Thread(target=lambda: at_once(inbox, [delivery(f"d-{n}") for n in range(1, 32)]))
         thread.start()
         while len(inbox._waiting) < 31:
             thread.join(0.001)
         other.execute("COMMIT")
-        thread.join(60)
+        for one in (first, thread):
+            one.join(60)
     other.close()
     assert rows(store) == 32
     assert len(commits) == 2

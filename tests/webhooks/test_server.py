@@ -56,12 +56,12 @@ def test_a_signed_delivery_is_accepted_over_a_connection_that_is_kept(server: Se
 
 def test_any_client_gets_its_answers(server: Server) -> None:
     url = f"http://127.0.0.1:{server.address[1]}"
-    assert requests.post(f"{url}/webhooks/github", BODY, headers=signed(BODY), timeout=10).status_code == 202
-    assert requests.post(f"{url}/webhooks/github", BODY, timeout=10).status_code == 401
-    assert requests.get(f"{url}/webhooks/github", timeout=10).headers["Allow"] == "POST"
-    assert requests.post(f"{url}/webhooks/nobody", BODY, timeout=10).status_code == 404
-    assert requests.get(f"{url}/healthz", timeout=10).json() == {"status": "ok"}
-    assert requests.get(f"{url}/readyz", timeout=10).json() == {"status": "ok", "checks": {"store": "ok"}}
+    assert requests.post(f"{url}/webhooks/github", BODY, headers=signed(BODY), timeout=60).status_code == 202
+    assert requests.post(f"{url}/webhooks/github", BODY, timeout=60).status_code == 401
+    assert requests.get(f"{url}/webhooks/github", timeout=60).headers["Allow"] == "POST"
+    assert requests.post(f"{url}/webhooks/nobody", BODY, timeout=60).status_code == 404
+    assert requests.get(f"{url}/healthz", timeout=60).json() == {"status": "ok"}
+    assert requests.get(f"{url}/readyz", timeout=60).json() == {"status": "ok", "checks": {"store": "ok"}}
 
 
 def test_25_mib_are_taken_and_one_byte_more_is_413(server: Server, house: House) -> None:
@@ -75,7 +75,7 @@ def test_25_mib_are_taken_and_one_byte_more_is_413(server: Server, house: House)
 def test_a_client_that_sends_it_all_before_it_reads_still_gets_its_refusal(server: Server, kind: str) -> None:
     url = f"http://127.0.0.1:{server.address[1]}/webhooks/github"
     body = LARGE + b" " if kind == "signed" else LARGE
-    found = requests.post(url, body, headers=signed(body) if kind == "signed" else {}, timeout=30)
+    found = requests.post(url, body, headers=signed(body) if kind == "signed" else {}, timeout=60)
     assert found.status_code == (413 if kind == "signed" else 401)
 
 
@@ -243,7 +243,7 @@ def test_twenty_copies_at_once_make_one_row_one_202_and_nineteen_200(server: Ser
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert [200] * 19 + [202] == sorted(found)
     assert [entry.delivery for entry in house.inbox.listing()] == ["d-1"]
 
@@ -287,7 +287,7 @@ def test_nothing_a_client_does_is_logged_as_an_error(server: Server, caplog: pyt
     for _ in range(50):
         with connected(server) as peer, contextlib.suppress(OSError):
             peer.sendall(forged + bytes(300_000))
-    connection = http.client.HTTPConnection("127.0.0.1", server.address[1], timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.address[1], timeout=60)
     connection.request("GET", "/healthz")
     assert connection.getresponse().status == 200
     connection.close()

@@ -29,7 +29,7 @@ class Client:
     def __call__(self, call: str, body: Any = None, **headers: str) -> requests.Response:
         method, _, path = call.partition(" ")
         url = f"{self._base}{path}"
-        return requests.request(method, url, json=body, headers=self._headers | headers, timeout=10)
+        return requests.request(method, url, json=body, headers=self._headers | headers, timeout=60)
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_lists_come_in_pages_with_links_to_the_others(world: World, pull: Pull, 
     first = alice("GET /repos/acme/shop/issues/1/comments?per_page=3")
     assert {"next", "last"} == set(first.links)
     assert first.links["next"]["url"].startswith(world.api_url)
-    last = requests.get(first.links["last"]["url"], timeout=10)
+    last = requests.get(first.links["last"]["url"], timeout=60)
     assert (["6"], {"prev", "first"}) == ([one["body"] for one in last.json()], set(last.links))
     assert {} == alice("GET /repos/acme/shop/issues/1/comments").links
 

