@@ -23,7 +23,7 @@ from bot.masking import Masking
 from bot.model import Outcome, Published, Repo
 from bot.publishing import SKIP_CI, BoardSettings, PublishSettings
 from bot.repositories import Repositories, git_trouble
-from bot.store import runs
+from bot.store import hosts, runs
 from bot.store.engine import Store
 from gitops import publish
 from gitops.git import Identity
@@ -46,6 +46,7 @@ Data = dict[str, Any]
 class Host:
     """How full the host is."""
 
+    name: str
     slots: int
     load: float | None
     cpus: int
@@ -124,13 +125,14 @@ class Boards:
         """What `board.json` says."""
         host = self._host()
         with self._store.read() as connection:
-            taken = {run_id for _, _, run_id, _ in runs.leased(connection)}
+            taken = {held.run_id for held in runs.leased(connection)}
+            peers = [row for row in hosts.known(connection) if row.is_live(self._clock()) and row.name != host.name]
             unfinished = [row for row in runs.open_runs(connection) if row.repo == str(repo)]
             ended = [row for row in _recent(connection) if row.repo == str(repo)][:RECENT]
         return {
             "repository": repo.name,
             "at": _moment(self._clock()),
-            "slots": {"of": host.slots, "taken": len(taken)},
+            "slots": {"of": host.slots + sum(row.slots for row in peers), "taken": len(taken)},
             "load": {"p95": host.load, "cpus": host.cpus},
             "live": [self._open(row) for row in unfinished if row.run_id in taken],
             "waiting": [self._open(row) for row in unfinished if row.run_id not in taken],

@@ -1,6 +1,7 @@
 """Gives back what nobody works any more: claims that outlived their run, and those of bots that are gone.
 
-A claim whose run is open here is never touched, and neither is a ticket without a bot's claim note: a person moved it.
+A claim whose run is open is never touched while its host serves, and neither is a ticket without a bot's claim note: a
+person moved it.
 Ages are the tracker's: the journal's time of the claim note, against twice the run limit; exactly twice is not stale.
 """
 
@@ -12,7 +13,7 @@ from bot import epoch
 from bot.claimbook import ClaimBook
 from bot.claims import Claims
 from bot.errors import Forbidden, Gone, Unavailable
-from bot.store import runs
+from bot.store import hosts, runs
 from bot.store.engine import Store
 from bot.trackers import Ticket, Tracker
 
@@ -67,7 +68,8 @@ class ClaimSweep:
         """Why the claim is to be given back now, or None."""
         with self._store.read() as connection:
             row = runs.get(connection, claim.run_id)
-        if row is not None:
+            is_left = row is not None and hosts.is_gone(connection, row.host, self._clock())
+        if row is not None and not (is_left and row.closed_at is None):
             return None if row.closed_at is None else f"run {claim.run_id} has ended ({row.reason})"
         limit = tracker.claiming.limit
         if limit is None:

@@ -37,7 +37,7 @@ class FleetSettings(Settings):
 
     slots: int = Field(default=4, ge=1, le=999, description="worktrees in use at once: wt-1 ... wt-N")
     max_concurrent: int | None = Field(
-        default=None, ge=1, le=999, description="cap of live runs; default: the number of slots"
+        default=None, ge=1, le=999, description="cap of live runs, on all hosts; default: the number of slots"
     )
     max_concurrent_turns: int = Field(default=1, ge=1, le=999, description="agent turns that may go on at once")
     max_load_per_cpu: float = Field(
@@ -53,7 +53,3 @@ class FleetSettings(Settings):
     repo_map: dict[str, str] = Field(
         default={}, description="a ticket's category or id prefix -> repository; the rest shares its project's own"
     )
-
-    @property
-    def cap(self) -> int:
-        return self.max_concurrent or self.slots

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from bot.rundir import RunDir, read_json, write_json
 from bot.serverstate import NAME, said
 from bot.slots import Slots, dispatched, paused
 from bot.statefiles import time_text
-from bot.store import runs
+from bot.store import hosts, runs
 from bot.store.engine import Store
+from bot.store.hosts import HostRow
 
 SHOWN = 200
 """How many waiting runs are named; all are counted."""
@@ -35,7 +36,7 @@ class Counts:
 
 def counts(connection: sa.Connection, slots: Slots) -> Counts:
     pause = paused(connection)
-    held = len(runs.leased(connection))
+    held = len(runs.leased(connection, host=slots.host))
     by = pause.by if pause else ""
     return Counts(len(slots.names), held, max(slots.peak, held), runs.pending(connection), by)
 
@@ -44,12 +45,18 @@ class FleetState:
     """Says what the fleet does now."""
 
     def __init__(
-        self, store: Store, home: Path, slots: Slots, *, cap: int, configuration: Callable[[], dict[str, str]]
+        self,
+        store: Store,
+        home: Path,
+        slots: Slots,
+        *,
+        configuration: Callable[[], dict[str, str]],
+        clock: Callable[[], float],
     ) -> None:
         self._store = store
         self._home = home
         self._slots = slots
-        self._cap = cap
+        self._clock = clock
         self._configuration = configuration
 
     def write(self, _key: str = "") -> None:
@@ -62,34 +69,62 @@ class FleetState:
     def now(self) -> dict[str, Any]:
         """`active_runs` hold a slot and are not proved to have ended, `running` have a process, `pending` wait."""
         with self._store.read() as connection:
-            held = runs.leased(connection)
+            taken, everybody = runs.leased(connection), hosts.known(connection)
+            cap = self._slots.cap(connection)
             rows: dict[str, runs.Row] = {row.run_id: row for row in runs.open_runs(connection, leased=True)}
             waiting = runs.waiting(connection, limit=SHOWN)
             pause = paused(connection)
             pending, reports = runs.pending(connection), runs.reported(connection)
             given = dispatched(connection)
-        folders = {run_id: RunDir(self._home / "runs" / run_id) for _, _, run_id, _ in held}
+        held = {one.lease.slot: one.run_id for one in taken if one.lease.host == self._slots.host}
+        folders = {run_id: RunDir(self._home / "runs" / run_id) for run_id in held.values()}
         live = [run for run in folders.values() if not has_ended(run)]
         return {
             "active_runs": len(live),
             "running": sum(1 for run in live if _has_a_process(run)),
             "pending": pending,
-            "max_concurrent": self._cap,
+            "max_concurrent": cap,
             "peak": self._slots.peak,
             "dispatched": given,
             "reports": reports,
             "paused": {"by": pause.by, "at": pause.at} if pause else None,
-            "slots": self._held(held),
-            "runs": [_run(rows[run_id], slot, folders[run_id]) for slot, _, run_id, _ in held if run_id in rows],
+            # What is held beyond the slots there are now is held all the same.
+            "slots": {**dict.fromkeys(self._slots.names), **held},
+            "runs": [_run(rows[run_id], slot, folders[run_id]) for slot, run_id in held.items() if run_id in rows],
+            "hosts": _hosts(everybody, taken, rows, self._clock()),
             "waiting": [_waits(row, place) for place, row in enumerate(waiting, 1)],
             "configuration": self._configuration(),
             "updated": None,
         }
 
-    def _held(self, held: Sequence[tuple[str, str, str, str]]) -> dict[str, str | None]:
-        """slot -> the run that holds it; what is held beyond the slots there are now is held all the same."""
-        by = {slot: run_id for slot, _, run_id, _ in held}
-        return {**dict.fromkeys(self._slots.names), **by}
+
+def _hosts(
+    everybody: Sequence[HostRow], taken: Sequence[runs.Taken], rows: Mapping[str, runs.Row], now: float
+) -> list[dict[str, Any]]:
+    """The hosts that share the store, with what the index knows of their runs; none where there is only this one.
+
+    When a host was last heard of is told of one that is gone: of the others it changes all the time.
+    """
+    told = []
+    for host in everybody:
+        theirs = [one for one in taken if one.lease.host == host.name]
+        if theirs or host.is_live(now):
+            known = [(one.lease.slot, rows[one.run_id]) for one in theirs if one.run_id in rows]
+            told.append(
+                {
+                    "name": host.name,
+                    "slots": host.slots,
+                    "held": len(theirs),
+                    "load": host.load,
+                    "gone_since": None if host.is_live(now) else time_text(host.seen_at),
+                    "runs": [
+                        {"run_id": row.run_id, "slot": slot, "task": row.task, "subject": row.subject}
+                        | {"phase": row.phase, "reason": row.reason}
+                        for slot, row in known
+                    ],
+                }
+            )
+    return told if len(told) > 1 else []
 
 
 def _has_a_process(run: RunDir) -> bool:

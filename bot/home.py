@@ -109,6 +109,23 @@ def make(home: Path) -> Path:
     return home
 
 
+def own_name(home: Path) -> str:
+    """What the server of this home is called among the hosts that share a store: the host's name as it was at first.
+    It is kept, so that a host that is called otherwise after a restart still knows its runs for its own."""
+    path = home / "host"
+    descriptor = statefiles.open_plain(path)
+    if descriptor is not None:
+        try:
+            kept = os.read(descriptor, 256).decode("utf-8", "replace").strip()
+        finally:
+            os.close(descriptor)
+        if kept:
+            return kept
+    name = os.uname().nodename
+    statefiles.write_text(path, f"{name}\n")
+    return name
+
+
 def lock_file(home: Path) -> Path:
     return home / "server.lock"
 

@@ -265,6 +265,8 @@ class Lease:
 
     slot: str
     id: str
+    host: str = ""
+    """Whose slot it is; empty in what was written before slots were those of a host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from bot.ages import Ages, Closed
 from bot.answers import OfRun
 from bot.codec import Unreadable
 from bot.errors import Unavailable, UserError
+from bot.home import own_name
 from bot.invisible import made_visible
 from bot.liveness import cancel_asked
 from bot.model import Command, Commented, Intent, IssueRef, PullRef, TicketRef
@@ -67,7 +68,7 @@ def repair(settings: StoreSettings, home: Path) -> Rebuilt:
     try:
         with store.write() as connection:
             salvaged = _salvage(broken, connection) if broken is not None else 0
-            rebuilt = rebuild(connection, home / "runs")
+            rebuilt = rebuild(connection, home / "runs", own_name(home))
     finally:
         store.close()
     return Rebuilt(
@@ -89,7 +90,7 @@ def open_or_rebuild(settings: StoreSettings, home: Path) -> tuple[Store, Rebuilt
     if not store.is_new:
         return store, None
     with store.write() as connection:
-        return store, rebuild(connection, home / "runs")
+        return store, rebuild(connection, home / "runs", own_name(home))
 
 
 def _next_step(settings: StoreSettings) -> str:
@@ -100,9 +101,10 @@ def _next_step(settings: StoreSettings) -> str:
     return "Is the database up, and may this user connect? Look with psql at the address in [store] url."
 
 
-def rebuild(connection: sa.Connection, runs_dir: Path) -> Rebuilt:
-    """Puts back what the index lacks of the runs that the server was asked for: rows, slots, answers, what was
-    obeyed."""
+def rebuild(connection: sa.Connection, runs_dir: Path, host: str) -> Rebuilt:
+    """Puts back what the index lacks of the runs that the server was asked for: rows, slots, answers, what was obeyed.
+
+    `host`: whose directories these are."""
     added = leased = 0
     unreadable = []
     ended: list[tuple[Ages, Intent]] = []
@@ -114,15 +116,15 @@ def rebuild(connection: sa.Connection, runs_dir: Path) -> Rebuilt:
             if intent is None:
                 continue  # it was handed off
             _remember_as_obeyed(connection, intent, obeyed)
-            added += _put_back(connection, ages, intent)
+            added += _put_back(connection, ages, intent, host)
             if _holds_a_slot(ages) and not ages.has("ended"):
-                leased += _lease(connection, ages, intent)
+                leased += _lease(connection, ages, intent, host)
             elif _holds_a_slot(ages):
                 ended.append((ages, intent))
         except Unreadable:
             unreadable.append(run.path)
     # A run that has ended may have given its slot back already, and another may have it: that one comes first.
-    leased += sum(_lease(connection, ages, intent) for ages, intent in ended)
+    leased += sum(_lease(connection, ages, intent, host) for ages, intent in ended)
     return Rebuilt(runs=added, leases=leased, unreadable=tuple(unreadable))
 
 
@@ -143,9 +145,11 @@ def _intent(ages: Ages) -> Intent | None:
     return None
 
 
-def _put_back(connection: sa.Connection, ages: Ages, intent: Intent) -> bool:
+def _put_back(connection: sa.Connection, ages: Ages, intent: Intent, host: str) -> bool:
     closed: Closed | None = ages.read("closed")
-    known: dict[str, object] = {"phase": _phase(ages), "cancel": cancel_asked(ages.path), **_asked_to_stop(ages.path)}
+    phase = _phase(ages)
+    known: dict[str, object] = {"phase": phase, "cancel": cancel_asked(ages.path), **_asked_to_stop(ages.path)}
+    known["host"] = "" if phase == "waiting" else host
     if closed is not None:
         ended = ages.ended
         known |= {"closed_at": closed.at.timestamp(), "reason": ended.outcome.kind if ended else runs.HELD}
@@ -199,13 +203,16 @@ def _holds_a_slot(ages: Ages) -> bool:
     return ages.has("claim") and not ages.has("report") and not ages.has("closed")
 
 
-def _lease(connection: sa.Connection, ages: Ages, intent: Intent) -> bool:
+def _lease(connection: sa.Connection, ages: Ages, intent: Intent, host: str) -> bool:
     claim = ages.claim
     held = runs.leased(connection)
-    if claim is None or any(claim.lease.slot == slot or intent.run_id == run for slot, _, run, _ in held):
+    if claim is None:
+        return False
+    lease = replace(claim.lease, host=claim.lease.host or host)
+    if any((lease.host, lease.slot) == (one.lease.host, one.lease.slot) or intent.run_id == one.run_id for one in held):
         return False
     at = claim.at.timestamp()
-    runs.take_slot(connection, claim.lease, intent.run_id, str(intent.event.subject.repo), at)
+    runs.take_slot(connection, lease, intent.run_id, str(intent.event.subject.repo), at)
     return True
 
 

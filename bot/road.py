@@ -120,6 +120,7 @@ class Road:
         *,
         store: Store,
         runs_dir: Path,
+        host: str,
         repositories: Repositories,
         claims: Claims,
         worksite: Worksite,
@@ -137,6 +138,7 @@ class Road:
     ) -> None:
         self._store = store
         self._runs_dir = runs_dir
+        self._host = host
         self._repositories = repositories
         self._claims = claims
         self._worksite = worksite
@@ -166,6 +168,8 @@ class Road:
 
     def advance(self, run_id: str) -> float | None:
         """Takes the run as far as it goes now. Returns in how many seconds to look again, or None."""
+        if not self._may_be_ours(run_id):
+            return None
         with self._alone(run_id) as mine:
             if not mine:
                 return 1.0
@@ -184,7 +188,7 @@ class Road:
             step = next_step(ages.has, started=RunDir(ages.path).status.exists(), lease=lease is not None)
             if step is None:
                 return None
-            if step == "claim" and lease is None and self._called_off(ages) is None:
+            if step == "claim" and lease is None and (self._called_off(ages) is None or not self._adopt(run_id)):
                 return None  # it waits for a slot; the next one that is given back is offered to it
             self._observe(run_id, step, ended=False)
             wait = self._steps[step](ages)
@@ -221,6 +225,16 @@ class Road:
     def _lease(self, run_id: str) -> Lease | None:
         with self._store.read() as connection:
             return runs.lease_of(connection, run_id)
+
+    def _may_be_ours(self, run_id: str) -> bool:
+        """Whether the run is this host's, or nobody's yet. Another's is nothing to us: its files are there."""
+        with self._store.read() as connection:
+            row = runs.get(connection, run_id)
+        return row is None or row.host in ("", self._host)
+
+    def _adopt(self, run_id: str) -> bool:
+        with self._store.write() as connection:
+            return runs.adopt(connection, run_id, self._host)
 
     def _note(self, run_id: str, **values: object) -> None:
         with self._store.write() as connection:

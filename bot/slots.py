@@ -7,22 +7,24 @@ leases, the pause, the load) is read once, and again after each run that was adm
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 
 import sqlalchemy as sa
 
-from bot.admission import Host, admit
+from bot.admission import Elsewhere, Host, Peer, admit
 from bot.dispatch import Hint, Hints
 from bot.errors import Unavailable
 from bot.fleet import FleetSettings
 from bot.journal import Journal
 from bot.livecount import live_among
 from bot.model import Lease, Refused
-from bot.store import runs, schema
+from bot.store import hosts, runs, schema
 from bot.store.engine import Store
+from bot.store.hosts import GONE_AFTER, HostRow
 
 PAUSED = "paused"
 """Key in `settings`: who paused new runs, and when, as JSON."""
@@ -31,7 +33,11 @@ DISPATCHED = "dispatched"
 """Key in `settings`: how many runs were ever given a slot."""
 
 LOOK_AGAIN = 15.0
-"""Seconds until a host that was overloaded, or a store that could not be read, is looked at again: nobody tells."""
+"""Seconds until a host that was overloaded, a store that could not be read, or what was left to another host is looked
+at again: nobody tells."""
+
+ENDED = frozenset({"follow", "check", "publish", "blocked", "interrupted"})
+"""Phases of a run whose command has ended: all that can be known of one on another host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,7 @@ class Slots:
         settings: FleetSettings,
         runs_dir: Path,
         *,
+        host: str,
         parallel: Mapping[str, int],
         load: Callable[[], tuple[float | None, int]],
         hints: Hints,
@@ -61,6 +68,7 @@ class Slots:
     ) -> None:
         """`cycle_ends`: when whoever started us wants to be done, by `clock`; no run starts that may not end by then,
         at `run_limit` seconds a run."""
+        self.host = host
         self._cycle_ends = cycle_ends
         self._run_limit = run_limit
         self._store = store
@@ -77,7 +85,26 @@ class Slots:
 
     @property
     def names(self) -> list[str]:
-        return [f"wt-{n}" for n in range(1, self._settings.slots + 1)]
+        return _names(self._settings.slots)
+
+    def join(self) -> None:
+        """Makes this host known to the others; before that it decides nothing."""
+        with self._store.write() as connection:
+            hosts.join(connection, self._myself())
+
+    def leave(self) -> None:
+        """Tells the others not to wait for this host. What it runs goes on, and keeps its slots."""
+        with suppress(Unavailable), self._store.write() as connection:
+            hosts.leave(connection, self.host, self._clock())
+
+    def cap(self, connection: sa.Connection) -> int:
+        """How many runs may be live, on all hosts together."""
+        others = [row for row in hosts.known(connection) if row.name != self.host]
+        return self._cap(others)
+
+    def _cap(self, others: Iterable[HostRow]) -> int:
+        slots = self._settings.slots + sum(row.slots for row in others if self._counts(row))
+        return self._settings.max_concurrent or slots
 
     def offer(self, _key: str = "") -> float | None:
         """Leases slots to whoever may start. What may not stays waiting, with the reason; nothing is dropped.
@@ -92,7 +119,7 @@ class Slots:
             return self._closed(problem)
         self._unreadable = ""
         for row, lease in admitted:
-            self._journal.say("admitted", run=row.run_id, repo=row.repo, slot=lease.slot)
+            self._journal.say("admitted", run=row.run_id, repo=row.repo, slot=lease.slot, host=lease.host)
             self._hints.put(Hint("run", row.run_id))
         for row, why in refused:
             if row.reason.partition(":")[0] == why.partition(":")[0]:
@@ -116,10 +143,12 @@ class Slots:
                     look_again = LOOK_AGAIN if reason == "host_overloaded" else look_again
                     if row.reason != (why := f"{reason}: {what_would_pass}"):
                         refused.append((row, why))
+                case Elsewhere():
+                    look_again = LOOK_AGAIN  # it may be gone by then
                 case str(slot):
-                    lease = Lease(slot, token_hex(8))
+                    lease = Lease(slot, token_hex(8), self.host)
                     runs.take_slot(connection, lease, row.run_id, row.repo, self._clock())
-                    runs.note(connection, row.run_id, phase="claim", reason="")
+                    runs.note(connection, row.run_id, phase="claim", reason="", host=self.host)
                     admitted.append((row, lease))
                     host = self._host(connection)
         if admitted:
@@ -128,15 +157,28 @@ class Slots:
         return admitted, refused, look_again
 
     def _host(self, connection: sa.Connection) -> Host:
-        """What the decision looks at, as it is now."""
+        """What the decision looks at, as it is now, on all hosts."""
+        now = self._clock()
+        everybody = {row.name: row for row in hosts.known(connection)}
+        myself = self._myself()
+        hosts.speak(connection, myself, everybody.pop(self.host, None))
         held = runs.leased(connection)
-        self.peak = max(self.peak, len(held))
+        mine = [taken for taken in held if taken.lease.host == self.host]
+        theirs = [
+            taken for taken in held if taken.lease.host != self.host and self._counts(everybody.get(taken.lease.host))
+        ]
+        self.peak = max(self.peak, len(mine))
+        live = live_among(self._runs_dir, [taken.run_id for taken in mine])
+        peers = [_peer(row, held) for row in everybody.values() if row.is_live(now)]
         load, cpus = self._load()
         return Host(
+            name=self.host,
             slots=self.names,
-            taken={slot: repo for slot, _, _, repo in held},
-            live=live_among(self._runs_dir, [run_id for _, _, run_id, _ in held]),
-            cap=self._settings.cap,
+            taken={taken.lease.slot: taken.repo for taken in mine},
+            peers=peers,
+            elsewhere=[taken.repo for taken in theirs],
+            live=live + sum(1 for taken in theirs if taken.phase not in ENDED),
+            cap=self._cap(everybody.values()),
             paused=paused(connection) is not None,
             load_p95=load,
             cpus=cpus,
@@ -144,9 +186,18 @@ class Slots:
             retrying=runs.retrying(connection),
             retry_cap=self._settings.max_retrying,
             parallel=self._parallel,
-            remaining_seconds=None if self._cycle_ends is None else int(self._cycle_ends - self._clock()),
+            remaining_seconds=None if self._cycle_ends is None else int(self._cycle_ends - now),
             run_limit=self._run_limit,
         )
+
+    def _myself(self) -> HostRow:
+        load, cpus = self._load()
+        return HostRow(self.host, len(self.names), load, self._settings.max_load_per_cpu * cpus, self._clock())
+
+    def _counts(self, row: HostRow | None) -> bool:
+        """Whether the runs of another host still count: of one that is gone, until each must have met its time limit.
+        Their slots stay its own all the same."""
+        return row is None or self._clock() - row.seen_at <= max(GONE_AFTER, 2 * self._run_limit)
 
     def _closed(self, problem: Unavailable) -> float:
         if self._unreadable != str(problem):
@@ -154,6 +205,16 @@ class Slots:
             why = f"registry_unreadable: {problem}; `leadsman doctor --repair` rebuilds it"
             self._journal.say("refused", why=why)
         return LOOK_AGAIN
+
+
+def _names(slots: int) -> list[str]:
+    return [f"wt-{n}" for n in range(1, slots + 1)]
+
+
+def _peer(row: HostRow, held: Sequence[runs.Taken]) -> Peer:
+    taken = {one.lease.slot for one in held if one.lease.host == row.name}
+    is_within = row.load is None or row.load <= row.most_load
+    return Peer(row.name, row.slots, len(taken), is_able=is_within and not taken.issuperset(_names(row.slots)))
 
 
 def paused(connection: sa.Connection) -> Pause | None:

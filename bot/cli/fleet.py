@@ -45,7 +45,14 @@ def _now(state: dict[str, Any], store: Path) -> dict[str, Any]:
     live = [run for run in runs if not has_ended(RunDir(store / str(run["run_id"])))]
     running = sum(1 for run in live if run["state"] == "running")
     zeros: dict[str, Any] = dict.fromkeys(COUNTERS, 0)
-    empty: dict[str, Any] = {"paused": None, "slots": {}, "waiting": [], "configuration": {}, "updated": None}
+    empty: dict[str, Any] = {
+        "paused": None,
+        "slots": {},
+        "hosts": [],
+        "waiting": [],
+        "configuration": {},
+        "updated": None,
+    }
     return {**zeros, **empty, **state, "runs": runs, "active_runs": len(live), "running": running}
 
 
@@ -64,6 +71,8 @@ def _lines(state: dict[str, Any], lock: str) -> list[str]:
     if state["configuration"].get("problem"):
         lines.append(f"The configuration is wrong, the last good one is in force: {state['configuration']['problem']}")
     lines += [_run(run) for run in state["runs"]]
+    for host in state["hosts"]:
+        lines += _host(host, {run["run_id"] for run in state["runs"]})
     lines += [_waits(run) for run in state["waiting"]]
     if state["pending"] > len(state["waiting"]):
         lines.append(f"  and {state['pending'] - len(state['waiting'])} more wait")
@@ -73,6 +82,18 @@ def _lines(state: dict[str, Any], lock: str) -> list[str]:
 def _run(run: dict[str, Any]) -> str:
     why = f": {run['reason']}" if run["reason"] else ""
     return f"  {run['slot']:<6}{run['run_id']}  {run['task']} for {run['subject']}, {run['phase']}, {run['state']}{why}"
+
+
+def _host(host: dict[str, Any], told: set[str]) -> list[str]:
+    """One of several hosts, and its runs but for those that were told already: they are this one's."""
+    gone = f", gone since {host['gone_since']}" if host["gone_since"] else ""
+    runs = [run for run in host["runs"] if run["run_id"] not in told]
+    return [f"Host {host['name']}: {host['held']} of {host['slots']} slots held{gone}", *map(_elsewhere, runs)]
+
+
+def _elsewhere(run: dict[str, Any]) -> str:
+    why = f": {run['reason']}" if run["reason"] else ""
+    return f"  {run['slot']:<6}{run['run_id']}  {run['task']} for {run['subject']}, {run['phase']}{why}"
 
 
 def _waits(run: dict[str, Any]) -> str:

@@ -43,7 +43,7 @@ from bot.model import (
     TicketRef,
 )
 from bot.slots import paused as paused_by
-from bot.store import runs, schema
+from bot.store import hosts, runs, schema
 from bot.store.engine import Store
 
 RECENT = 50
@@ -195,6 +195,7 @@ class Reading:
     def _line(self, connection: sa.Connection, row: runs.Row) -> RunLine:
         phase, reason, mood = standing(row, self._outcome(row))
         intent = runs.intent(connection, row.run_id)
+        several = len(hosts.known(connection)) > 1
         return RunLine(
             id=row.run_id,
             task=row.task,
@@ -207,6 +208,7 @@ class Reading:
             mood=mood,
             created_at=_time(row.created_at),
             closed_at=None if row.closed_at is None else _time(row.closed_at),
+            host=shown(row.host) if several else "",
         )
 
     def _outcome(self, row: runs.Row) -> Outcome | None:

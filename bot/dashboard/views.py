@@ -29,6 +29,8 @@ class RunLine:
     mood: Mood
     created_at: datetime
     closed_at: datetime | None
+    host: str = ""
+    """Where it is, where there are several hosts."""
 
     @property
     def is_open(self) -> bool:

@@ -13,7 +13,7 @@ def _resume(connection: sa.Connection) -> None:
 
 def _claim_events(connection: sa.Connection) -> None:
     connection.exec_driver_sql(
-        "CREATE TABLE claim_events (id INTEGER PRIMARY KEY, at FLOAT NOT NULL, event TEXT NOT NULL, "
+        "CREATE TABLE claim_events (id INTEGER NOT NULL PRIMARY KEY, at FLOAT NOT NULL, event TEXT NOT NULL, "
         "key TEXT NOT NULL, run_id TEXT NOT NULL, facts TEXT NOT NULL)"
     )
     connection.exec_driver_sql("CREATE INDEX claim_events_key ON claim_events (key, id)")
@@ -24,4 +24,23 @@ def _stop(connection: sa.Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN stop_at FLOAT")
 
 
-STEPS: Mapping[int, Callable[[sa.Connection], None]] = {1: _resume, 2: _claim_events, 3: _stop}
+def _hosts(connection: sa.Connection) -> None:
+    """Slots become those of a host. Those that are held are nameless, until the host that serves names them its own
+    (`bot.store.hosts.join`): which one that is, its home knows."""
+    connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN host TEXT NOT NULL DEFAULT ''")
+    connection.exec_driver_sql(
+        "CREATE TABLE hosts (name TEXT NOT NULL PRIMARY KEY, slots INTEGER NOT NULL, load FLOAT, "
+        "most_load FLOAT NOT NULL, seen_at FLOAT NOT NULL)"
+    )
+    connection.exec_driver_sql("ALTER TABLE leases RENAME TO leases_before")
+    connection.exec_driver_sql(
+        "CREATE TABLE leases (host TEXT NOT NULL, slot TEXT NOT NULL, id TEXT NOT NULL, run_id TEXT NOT NULL UNIQUE, "
+        "repo TEXT NOT NULL, at FLOAT NOT NULL, PRIMARY KEY (host, slot))"
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO leases (host, slot, id, run_id, repo, at) SELECT '', slot, id, run_id, repo, at FROM leases_before"
+    )
+    connection.exec_driver_sql("DROP TABLE leases_before")
+
+
+STEPS: Mapping[int, Callable[[sa.Connection], None]] = {1: _resume, 2: _claim_events, 3: _stop, 4: _hosts}

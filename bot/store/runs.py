@@ -42,6 +42,8 @@ class Row:
     """Which start of its command was asked for: 2 = the first resume."""
     due_at: float
     """Not before then is it tried again, unless something happens."""
+    host: str
+    """Whose it is: where its directory is. Empty until it is given a slot."""
     stop_by: str | None
     """Who asked it to stop after its turn."""
     stop_at: float | None
@@ -69,6 +71,7 @@ _ROW: tuple[Any, ...] = (  # the fields of Row, in order
     runs.closed_at,
     runs.resume,
     runs.due_at,
+    runs.host,
     runs.stop_by,
     runs.stop_at,
 )
@@ -229,26 +232,51 @@ def ask_resume(connection: sa.Connection, run_id: str, start: int) -> None:
     connection.execute(schema.runs.update().where(runs.run_id == run_id, runs.closed_at.is_(None)).values(resume=start))
 
 
-def leased(connection: sa.Connection) -> Sequence[tuple[str, str, str, str]]:
-    """(slot, lease id, run id, repository) of every held slot."""
-    query = sa.select(leases.slot, leases.id, leases.run_id, leases.repo)
-    return [(slot, lease, run, repo) for slot, lease, run, repo in connection.execute(query)]
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A slot that is held."""
+
+    lease: Lease
+    run_id: RunId
+    repo: str
+    phase: str
+    """Of the run, as the index has it; empty where the index does not know the run."""
+
+
+def leased(connection: sa.Connection, *, host: str | None = None) -> Sequence[Taken]:
+    """Every held slot; of that host alone, where one is named."""
+    query = sa.select(leases.host, leases.slot, leases.id, leases.run_id, leases.repo, runs.phase)
+    query = query.select_from(schema.leases.outerjoin(schema.runs, leases.run_id == runs.run_id))
+    if host is not None:
+        query = query.where(leases.host == host)
+    return [
+        Taken(Lease(slot, lease, of), RunId(run), repo, phase or "")
+        for of, slot, lease, run, repo, phase in connection.execute(query)
+    ]
 
 
 def lease_of(connection: sa.Connection, run_id: str) -> Lease | None:
-    found = connection.execute(sa.select(leases.slot, leases.id).where(leases.run_id == run_id)).first()
-    return Lease(found[0], found[1]) if found else None
+    query = sa.select(leases.slot, leases.id, leases.host).where(leases.run_id == run_id)
+    found = connection.execute(query).first()
+    return Lease(*found) if found else None
 
 
 def take_slot(connection: sa.Connection, lease: Lease, run_id: str, repo: str, at: float) -> None:
     """Raises IntegrityError when the slot, or the run, already has a lease: a second holder is refused, not blocked."""
-    connection.execute(schema.leases.insert().values(slot=lease.slot, id=lease.id, run_id=run_id, repo=repo, at=at))
+    row = {"host": lease.host, "slot": lease.slot, "id": lease.id, "run_id": run_id, "repo": repo, "at": at}
+    connection.execute(schema.leases.insert().values(row))
 
 
 def give_back(connection: sa.Connection, lease: Lease) -> bool:
     """Frees the slot if it still is this lease's; a late release of an old lease frees nothing."""
-    done = connection.execute(schema.leases.delete().where(leases.slot == lease.slot, leases.id == lease.id))
-    return bool(done.rowcount)
+    same = (leases.host == lease.host) & (leases.slot == lease.slot) & (leases.id == lease.id)
+    return bool(connection.execute(schema.leases.delete().where(same)).rowcount)
+
+
+def adopt(connection: sa.Connection, run_id: str, host: str) -> bool:
+    """Makes a run that has no slot this host's, to end it; False where it is another's by now."""
+    free = schema.runs.update().where(runs.run_id == run_id, runs.host.in_(("", host)))
+    return bool(connection.execute(free.values(host=host)).rowcount)
 
 
 def tries(connection: sa.Connection, run_id: str) -> int:

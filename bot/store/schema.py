@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 4
+VERSION = 5
 """What `bot.store.engine` migrates to; each step up has a function in `bot.store.migrations`."""
 
 metadata = sa.MetaData()
@@ -70,18 +70,31 @@ runs = sa.Table(
     sa.Column("outdated", sa.Text),  # the head that replaced its own
     sa.Column("resume", sa.Integer),  # which start of its command was asked for: 2 = the first resume
     sa.Column("closed_at", sa.Float),
+    sa.Column("host", sa.Text, nullable=False, server_default=""),  # whose it is; empty until it is given a slot
     sa.Index("runs_open", "closed_at", "due_at"),
     sa.Index("runs_subject", "subject"),
+)
+
+hosts = sa.Table(  # the hosts that serve this store, as each says of itself
+    "hosts",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("slots", sa.Integer, nullable=False),
+    sa.Column("load", sa.Float),  # its load as admission sees it; null = not known yet
+    sa.Column("most_load", sa.Float, nullable=False),  # above that it starts nothing
+    sa.Column("seen_at", sa.Float, nullable=False),
 )
 
 leases = sa.Table(
     "leases",
     metadata,
-    sa.Column("slot", sa.Text, primary_key=True),  # `wt-1`
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("slot", sa.Text, nullable=False),  # `wt-1`: of that host
     sa.Column("id", sa.Text, nullable=False),
     sa.Column("run_id", sa.Text, nullable=False, unique=True),
     sa.Column("repo", sa.Text, nullable=False),
     sa.Column("at", sa.Float, nullable=False),
+    sa.PrimaryKeyConstraint("host", "slot"),
 )
 
 answers = sa.Table(  # one comment of ours each

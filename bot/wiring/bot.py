@@ -57,7 +57,7 @@ class Bot:
         self.slots = self._make_slots()
         self._configuration = _reading_of_configuration(world.clock(), "")
         self.fleet = FleetState(
-            store, world.home, self.slots, cap=config.fleet.cap, configuration=lambda: self._configuration
+            store, world.home, self.slots, configuration=lambda: self._configuration, clock=world.clock
         )
         self.answers = Answers(
             store,
@@ -120,6 +120,7 @@ class Bot:
             self.store,
             config.fleet,
             self.world.runs,
+            host=self.world.name,
             parallel={str(project.repo).casefold(): project.max_parallel for project in config.projects},
             load=self.load.p95,
             hints=self.dispatcher,
@@ -193,6 +194,7 @@ class Bot:
 
     def start(self) -> None:
         """Begins to work; what a server that was killed left lying is found by the first sweep."""
+        self.slots.join()
         self.fleet.write()
         self.watcher.start()
         self.dispatcher.start(self._work())
@@ -217,6 +219,7 @@ class Bot:
         """Ends working. Runs go on: they are not ours to end, and whoever starts next takes up where they are."""
         self.dispatcher.stop(timeout)
         self.watcher.stop()
+        self.slots.leave()
 
     def say_configuration_is_wrong(self, problem: str) -> None:
         """The file was read anew and not taken up: this bot stays in force."""
@@ -243,9 +246,9 @@ class Bot:
     def _room(self, project: Project) -> int:
         """How many more runs may wait or go on: no more tickets are taken than can be worked."""
         with self.store.read() as connection:
-            rows = runs.open_runs(connection)
+            rows, cap = runs.open_runs(connection), self.slots.cap(connection)
         here = sum(1 for row in rows if row.repo.casefold() == str(project.repo).casefold())
-        return min(self.config.fleet.cap - len(rows), project.max_parallel - here)
+        return min(cap - len(rows), project.max_parallel - here)
 
 
 def _reading_of_configuration(at: float, problem: str) -> dict[str, str]:

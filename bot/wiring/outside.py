@@ -15,6 +15,7 @@ from bot.configured import Configured
 from bot.errors import UserError
 from bot.fleet import RepoMap
 from bot.forges import FORGES, Around, Forge
+from bot.home import own_name
 from bot.masking import Masking
 from bot.model import Repo
 from bot.projects import Project
@@ -42,6 +43,11 @@ class World:
     @property
     def runs(self) -> Path:
         return self.home / "runs"
+
+    @property
+    def name(self) -> str:
+        """What this host is called among those that share the store."""
+        return own_name(self.home)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ def make_road(
     return road.Road(
         store=store,
         runs_dir=world.runs,
+        host=world.name,
         repositories=repositories,
         claims=ticketing.claims,
         worksite=worksite,

@@ -30,6 +30,7 @@ class Sweep:
     def __init__(self, config: Config, world: World, store: Store, inbox: Inbox, hints: Hints) -> None:
         self._keep_seconds = config.server.keep_deliveries_seconds
         self._runs_dir = world.runs
+        self._host = world.name
         self._store = store
         self._inbox = inbox
         self._hints = hints
@@ -55,6 +56,8 @@ class Sweep:
 
     def _is_due(self, row: runs.Row, before: float | None) -> bool:
         """Whether there may be something to do for a run of which nobody told any news."""
+        if row.host not in ("", self._host):
+            return False
         if row.phase == "waiting" and not row.is_called_off:
             return not (self._runs_dir / row.run_id / "intent.json").exists()  # it is offered a slot, not advanced
         return before is None or row.due_at <= before
@@ -81,9 +84,11 @@ def on_a_board(config: Config) -> list[Project]:
 def boards(
     config: Config, world: World, store: Store, outside: Outside, *, load: Callable[[], tuple[float | None, int]]
 ) -> Boards:
+    name = world.name
+
     def host() -> Host:
         p95, cpus = load()
-        return Host(config.fleet.slots, None if p95 is None else round(p95, 2), cpus)
+        return Host(name, config.fleet.slots, None if p95 is None else round(p95, 2), cpus)
 
     return Boards(
         outside.repositories,

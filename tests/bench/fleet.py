@@ -49,11 +49,11 @@ def slots(folder: Path) -> None:
 
     def take(number: int) -> None:
         with host.store.write() as connection:
-            runs.take_slot(connection, Lease("wt-1", "x"), ids[number], "r", 0.0)
+            runs.take_slot(connection, Lease("wt-1", "x", "here"), ids[number], "r", 0.0)
 
     def give_back(number: int) -> None:
         with host.store.write() as connection:
-            assert runs.give_back(connection, Lease("wt-1", "x"))
+            assert runs.give_back(connection, Lease("wt-1", "x", "here"))
 
     timed("take and give back", lambda number: (take(number), give_back(number)), times=200)
     host.store.close()

@@ -111,7 +111,7 @@ def test_who_asked_a_run_to_stop_after_its_turn_and_when_is_put_back(home: Path,
     ages = folder(home, one, claim=claim(one, "wt-1"))
     ask_to_stop(ages.path, "dana", at=AT, until=AT + timedelta(seconds=20))
     with store.write() as connection:
-        rebuild(connection, home / "runs")
+        rebuild(connection, home / "runs", "here")
     row = rows(store)[one.run_id]
     assert ("dana", AT.timestamp()) == (row.stop_by, row.stop_at)
     assert Asked("dana", AT, AT + timedelta(seconds=20)) == asked_of(row, one.limit)
@@ -128,9 +128,9 @@ def test_each_run_comes_back_as_far_as_it_had_come(home: Path, store: Store) -> 
     write_json(home / "runs" / claimed.run_id / "cancel.json", {"by": "alice"})
     (home / "runs" / "20260105-100000-aaaaaa").mkdir()  # handed off: none of the server's
     with store.write() as connection:
-        rebuilt = rebuild(connection, home / "runs")
-        leased = {run: slot for slot, _, run, _ in runs.leased(connection)}
-        again = rebuild(connection, home / "runs")
+        rebuilt = rebuild(connection, home / "runs", "here")
+        leased = {held.run_id: held.lease.slot for held in runs.leased(connection, host="here")}
+        again = rebuild(connection, home / "runs", "here")
     assert (5, 2, ()) == (rebuilt.runs, rebuilt.leases, rebuilt.unreadable)
     assert (0, 0, ()) == (again.runs, again.leases, again.unreadable)
     assert {claimed.run_id: "wt-2", ended.run_id: "wt-3"} == leased
@@ -147,8 +147,8 @@ def test_where_two_say_they_hold_a_slot_the_one_that_has_not_ended_has_it(home: 
     folder(home, first, claim=claim(first, "wt-1"), ended=Ended(Published(SHA, "x"), AT))
     folder(home, second, claim=claim(second, "wt-1"))
     with store.write() as connection:
-        rebuild(connection, home / "runs")
-        assert [("wt-1", second.run_id)] == [(slot, run) for slot, _, run, _ in runs.leased(connection)]
+        rebuild(connection, home / "runs", "here")
+        assert [("wt-1", second.run_id)] == [(held.lease.slot, held.run_id) for held in runs.leased(connection)]
 
 
 def test_what_was_obeyed_is_obeyed_once_and_each_answer_is_owed_again(home: Path, store: Store) -> None:
@@ -156,8 +156,8 @@ def test_what_was_obeyed_is_obeyed_once_and_each_answer_is_owed_again(home: Path
     folder(home, first)
     folder(home, second)
     with store.write() as connection:
-        rebuild(connection, home / "runs")
-        rebuild(connection, home / "runs")
+        rebuild(connection, home / "runs", "here")
+        rebuild(connection, home / "runs", "here")
         assert [True, True, False] == [books.obeyed(connection, str(PULL.repo), "c1", "/run fix", n) for n in range(3)]
         assert ["comment-1"] == due(connection)
         owed = connection.execute(sa.select(schema.answers)).one()
@@ -174,7 +174,7 @@ def test_a_broken_age_is_read_from_the_next_one_and_what_nobody_can_read_is_name
     lost = folder(home, broken)
     (lost.path / "intent.json").write_text("{half")
     with store.write() as connection:
-        rebuilt = rebuild(connection, home / "runs")
+        rebuilt = rebuild(connection, home / "runs", "here")
     assert (1, 1, (lost.path,)) == (rebuilt.runs, rebuilt.leases, rebuilt.unreadable)
     assert [whole.run_id] == list(rows(store))
     assert "{half" == (lost.path / "intent.json").read_text()

@@ -36,10 +36,12 @@ class Recorded(list[Hint]):
 
 
 class Harness:
-    """The slots of a host with a store of its own."""
+    """The slots of a host, with a store in `home` that further hosts may share."""
 
-    def __init__(self, home: Path, *, hints: Hints | None = None, **fleet: Any) -> None:
+    def __init__(self, home: Path, *, name: str = "here", hints: Hints | None = None, **fleet: Any) -> None:
         self.home = home
+        self.name = name
+        self.now = 0.0
         self.runs = home / "runs"
         self.store: Store = open_store(StoreSettings(), home)
         self.recorded = Recorded()
@@ -55,11 +57,13 @@ class Harness:
             self.store,
             fleet or FleetSettings(),
             self.runs,
+            host=self.name,
             parallel=parallel or {},
             load=lambda: self.load,
             hints=self.hints,
             journal=Journal(self.home / "events.jsonl", lambda: 0.0),
-            clock=lambda: 0.0,
+            clock=lambda: self.now,
+            run_limit=900,
         )
 
     def ask(self, repo: str, count: int = 1) -> list[str]:
@@ -73,13 +77,13 @@ class Harness:
         return [one.run_id for one in asked]
 
     def offer(self) -> dict[str, str]:
-        """slot -> run, after one offer."""
+        """slot -> run on this host, after one offer."""
         self.slots.offer()
         return self.held()
 
     def held(self) -> dict[str, str]:
         with self.store.read() as connection:
-            return {slot: run for slot, _, run, _ in runs.leased(connection)}
+            return {held.lease.slot: held.run_id for held in runs.leased(connection, host=self.name)}
 
     def reasons(self) -> list[str]:
         with self.store.read() as connection:
@@ -172,7 +176,7 @@ def test_a_second_holder_of_a_slot_and_a_second_slot_of_a_run_are_refused(host: 
     host.offer()
     for slot, run_id in (("wt-1", second), ("wt-9", first)):
         with pytest.raises(Exception, match="UNIQUE"), host.store.write() as connection:
-            runs.take_slot(connection, Lease(slot, "x"), run_id, "r", 0.0)
+            runs.take_slot(connection, Lease(slot, "x", "here"), run_id, "r", 0.0)
     assert {"wt-1": first, "wt-2": second} == host.held()
 
 
@@ -201,7 +205,8 @@ def test_fourteen_finished_runs_against_a_cap_of_four_admit_four(home: Path) -> 
         write_json(run.status, {"state": "done"})
         run.alive_lock.touch()
         with host.store.write() as connection:
-            runs.take_slot(connection, Lease(f"wt-{len(host.held()) + 1}", run_id), run_id, run_id, 0.0)
+            slot = f"wt-{len(host.held()) + 1}"
+            runs.take_slot(connection, Lease(slot, run_id, "here"), run_id, run_id, 0.0)
             runs.note(connection, run_id, phase="check")
     fresh = [host.ask(f"acme/new{n}")[0] for n in range(5)]
     assert set(fresh[:4]) == set(host.offer().values()) & set(fresh)
@@ -263,8 +268,88 @@ def test_an_offer_to_thousands_that_wait_is_a_handful_of_statements(host: Harnes
     statements.clear()
     with host.store.read() as connection:
         first = next(iter(runs.leased(connection)))
-    host.give_back(first[2])
+    host.give_back(first.run_id)
     statements.clear()
     host.offer()
     assert 4 == len(host.held())
     assert len(statements) < 20, statements
+
+
+@pytest.fixture
+def two(home: Path) -> Iterator[tuple[Harness, Harness]]:
+    """Two hosts that share a store, with two slots each."""
+    anna, zoe = (Harness(home, name=name, slots=2) for name in ("anna", "zoe"))
+    for host in (anna, zoe):
+        host.slots.join()
+    yield anna, zoe
+    for host in (anna, zoe):
+        host.store.close()
+
+
+def test_two_hosts_share_what_waits_and_each_slot_is_one_hosts_own(two: tuple[Harness, Harness]) -> None:
+    anna, zoe = two
+    first, second, third, fourth, fifth = (anna.ask(f"acme/r{n}")[0] for n in range(5))
+    assert {"wt-1": first} == anna.offer()  # then it is the fuller one, and leaves the rest
+    assert {"wt-1": second} == zoe.offer()  # then both are half full: by name it is the other's turn again
+    assert {"wt-1": first, "wt-2": third} == anna.offer()
+    assert {"wt-1": second, "wt-2": fourth} == zoe.offer()
+    assert {"wt-1": first, "wt-2": third} == anna.offer()
+    assert ["crew_cap_reached: 4 runs are live and the cap is 4: one has to end."] == anna.reasons()
+    zoe.give_back(second)
+    assert {"wt-1": first, "wt-2": third} == anna.offer()
+    assert {"wt-1": fifth, "wt-2": fourth} == zoe.offer()
+    assert (2, 2) == (anna.slots.peak, zoe.slots.peak)
+
+
+def test_a_host_that_is_gone_is_waited_for_no_longer_and_keeps_its_slots(two: tuple[Harness, Harness]) -> None:
+    anna, zoe = two
+    kept = anna.ask("acme/kept")[0]
+    anna.offer()
+    zoe.now = 90.0
+    (first, busy) = (anna.ask(name)[0] for name in ("acme/a", "acme/kept"))
+    assert {"wt-1": first} == zoe.offer()
+    last = anna.ask("acme/b")[0]
+    assert {"wt-1": first} == zoe.offer()  # as full as the other, which may still be there
+    zoe.now = 91.0
+    assert {"wt-1": first, "wt-2": last} == zoe.offer()
+    assert {"wt-1": kept} == anna.held()
+    assert ["repo_busy: 1 of at most 1 runs go on in this repository: one has to end."] == anna.reasons()
+    zoe.give_back(last)
+    zoe.now = 1801.0  # twice the time limit: nothing that it ran goes on
+    assert {"wt-1": first, "wt-2": busy} == zoe.offer()
+    assert {"wt-1": kept} == anna.held()
+
+
+def test_a_host_that_ends_well_is_not_waited_for_and_one_that_comes_back_is(two: tuple[Harness, Harness]) -> None:
+    anna, zoe = two
+    anna.slots.leave()
+    first = anna.ask("acme/a")[0]
+    assert {"wt-1": first} == zoe.offer()
+    anna.slots.join()
+    second = anna.ask("acme/b")[0]
+    assert {"wt-1": first} == zoe.offer()
+    assert {"wt-1": second} == anna.offer()
+
+
+def test_an_overloaded_host_leaves_it_to_the_others(two: tuple[Harness, Harness]) -> None:
+    anna, zoe = two
+    anna.load = (9.0, 1)
+    anna.slots = anna.made(fleet=FleetSettings(slots=2))
+    run_id = anna.ask("acme/a")[0]
+    assert {} == anna.offer()
+    assert [""] == anna.reasons()
+    assert {"wt-1": run_id} == zoe.offer()
+
+
+def test_a_run_on_another_host_counts_until_the_index_says_that_its_command_has_ended(home: Path) -> None:
+    anna, zoe = (Harness(home, name=name, slots=2, max_concurrent=1) for name in ("anna", "zoe"))
+    for host in (anna, zoe):
+        host.slots.join()
+    first, second = (anna.ask(f"acme/{name}")[0] for name in "ab")
+    assert {"wt-1": first} == anna.offer()
+    assert {} == zoe.offer()
+    with anna.store.write() as connection:
+        runs.note(connection, first, phase="follow")
+    assert {"wt-1": second} == zoe.offer()
+    for host in (anna, zoe):
+        host.store.close()

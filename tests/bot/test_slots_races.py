@@ -63,7 +63,7 @@ def lease_of(store: Store, run_id: str) -> Lease | None:
 
 def held_alone(home: Path, lease: Lease) -> None:
     """Holds the slot for a moment; another holder would be met here."""
-    with (home / f"{lease.slot}.held").open("w") as file:
+    with (home / f"{lease.host}-{lease.slot}.held").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.sched_yield()
 
@@ -127,3 +127,58 @@ def test_two_hundred_processes_take_turns_on_four_slots(tmp_path: Path) -> None:
     assert PROCESSES == len({line["run"] for line in admitted}) == len(admitted)
     assert {f"wt-{n}" for n in range(1, SLOTS + 1)} == {line["slot"] for line in admitted}
     host.store.close()
+
+
+CAP = 3
+
+
+def serve(name: str, home: Path, gate: int) -> None:
+    """One host: offers, holds what it got over its next look, gives that back, until nothing is open any more."""
+    host = persist(lambda: Harness(home, name=name, slots=2, max_concurrent=CAP))
+    host.now = 1.0
+    persist(host.slots.join)
+    select.select([gate], [], [])
+    mine: list[runs.Taken] = []
+    while persist(lambda: is_anything_open(host.store)):
+        host.slots.offer()
+        done, mine = mine, persist(lambda: held_now(host.store, name))
+        for taken in done:
+            held_alone(home, taken.lease)
+            persist(lambda taken=taken: end(host.store, taken))  # type: ignore[misc]
+    host.store.close()
+
+
+def is_anything_open(store: Store) -> bool:
+    with store.read() as connection:
+        return bool(runs.open_runs(connection))
+
+
+def held_now(store: Store, name: str) -> list[runs.Taken]:
+    """What that host holds; on all of them together never too much, and never two in one repository."""
+    with store.read() as connection:
+        held = runs.leased(connection)
+    assert len(held) <= CAP, held
+    assert len({taken.repo for taken in held}) == len(held), held
+    return [taken for taken in held if taken.lease.host == name]
+
+
+def end(store: Store, taken: runs.Taken) -> None:
+    with store.write() as connection:
+        if runs.give_back(connection, taken.lease):
+            runs.note(connection, taken.run_id, phase="closed", closed_at=1.0)
+
+
+@pytest.mark.timeout(300)
+def test_two_hosts_with_one_store_never_over_book_and_both_work(tmp_path: Path) -> None:
+    home = make(tmp_path / "home")
+    host = Harness(home)
+    for n in range(60):
+        host.ask(f"acme/r{n % 20}")
+    host.store.close()
+    gate, opened = os.pipe()
+    children = [in_a_process(lambda name=name: serve(name, home, gate)) for name in ("anna", "zoe")]  # type: ignore[misc]
+    os.write(opened, b"go")
+    assert [0, 0] == [os.waitpid(pid, 0)[1] for pid in children]
+    admitted = [line for line in host.journal() if line["event"] == "admitted"]
+    assert 60 == len({line["run"] for line in admitted}) == len(admitted)
+    assert {("anna", "wt-1"), ("zoe", "wt-1")} <= {(line["host"], line["slot"]) for line in admitted}

@@ -28,7 +28,9 @@ from bot.model import (
     Sha,
     TicketRef,
 )
+from bot.store import hosts, runs
 from bot.store.engine import open_store
+from bot.store.hosts import HostRow
 from bot.tasks import Task
 from bot.trackers.redmine.client import Redmine
 from bot.wiring.bot import Bot
@@ -123,6 +125,26 @@ def test_a_claims_own_limit_counts_where_the_table_names_none(
     bot.ticketing.sweep.sweep()
     assert not bot.ticketing.claims.ours(held)
     assert town.site.status(ref.number) == "New"
+
+
+def test_a_claim_of_an_open_run_is_swept_once_its_host_is_gone_and_the_claim_is_stale(
+    town: TicketTown, clock: Clock, make: Callable[[], Bot]
+) -> None:
+    town.config = town.config.replace("claim_enabled", "claim_limit_seconds = 100\nclaim_enabled")
+    bot = make()
+    ref = town.site.ref(town.site.ticket())
+    with bot.store.write() as connection:
+        runs.restore(connection, intent(ref, OTHER), host="elsewhere", phase="start")
+    claimed(town, ref.number, OTHER)
+    (entry,) = client(town.site).ticket(ref).journal
+    clock.now = entry.at.timestamp() + 201
+    with bot.store.write() as connection:
+        hosts.join(connection, HostRow("elsewhere", 2, None, 2.0, clock.now))
+    bot.ticketing.sweep.sweep()
+    assert len(town.site.notes(ref.number)) == 1  # it serves, and knows what becomes of its run
+    clock.now += hosts.GONE_AFTER + 1
+    bot.ticketing.sweep.sweep()
+    assert town.site.notes(ref.number)[1].startswith("claim released: swept")
 
 
 def test_a_report_in_the_journal_ends_an_epoch_and_history_stands_against_nobody(

@@ -5,11 +5,22 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
+
+from bot.home import own_name
+from bot.model import Lease
+from bot.store import StoreSettings, hosts, runs, schema
+from bot.store.engine import open_store
+from bot.store.hosts import HostRow
 from tests.bot.console import SCRIPT, Ended
+from tests.bot.test_slots import intent
 from tests.stories.town import FIX, Town
 
 
@@ -135,3 +146,50 @@ def test_a_reload_takes_up_a_right_file_and_says_what_is_wrong_with_a_wrong_one(
     assert "fleet2" not in leadsman(town, "status").out
     town.says(pull, "/run late")
     town.settled(pull, "**Published**")
+
+
+@contextmanager
+def shared(town: Town) -> Iterator[sa.Connection]:
+    """The server's store, as another host would write to it."""
+    store = open_store(StoreSettings(), town.home)
+    try:
+        with store.write() as connection:
+            yield connection
+    finally:
+        store.close()
+
+
+def test_where_several_hosts_share_the_store_each_is_named_with_its_runs(town: Town) -> None:
+    repo, go = town.repo(), town.folder / "go"
+    town.task("wait", waiter(town, go))
+    pull = town.pull_of(repo)
+    town.start()
+    assert [] == fleet(town)["hosts"]
+    far = intent(1, "acme/far").run_id
+    with shared(town) as connection:
+        runs.restore(connection, intent(1, "acme/far"), host="zoe", phase="start")
+        runs.take_slot(connection, Lease("wt-1", "id", "zoe"), far, "github:acme/far", 1.0)
+        hosts.join(connection, HostRow("zoe", 1, None, 2.0, time.time() + 3600))
+        hosts.join(connection, HostRow("ben", 3, None, 2.0, 1.0))  # gone long ago, and holds nothing
+    town.says(pull, "/run wait")
+    state = state_once(town, "it runs, and both are told", lambda now: now["running"] == 1 and len(now["hosts"]) == 2)
+    here = own_name(town.home)
+    (run,) = state["runs"]
+    assert {here: [run["run_id"]], "zoe": [far]} == {
+        host["name"]: [one["run_id"] for one in host["runs"]] for host in state["hosts"]
+    }
+    assert (1, 5) == (state["active_runs"], state["max_concurrent"])
+    said = leadsman(town, "status").out
+    assert "Host zoe: 1 of 1 slots held\n" in said
+    assert f"  wt-1  {far}  fix for github:acme/far#1, start\n" in said
+    assert 1 == said.count(run["run_id"])
+    page = urllib.request.urlopen(town.address, timeout=30).read().decode()
+    assert f"on {here}" in page
+    assert "on zoe" in page
+    with shared(town) as connection:
+        connection.execute(schema.hosts.update().where(schema.hosts.c.name == "zoe").values(seen_at=3600.0))
+    go.touch()
+    town.until("ours is closed", (town.home / "runs" / run["run_id"] / "closed.json").exists)
+    said = town.until("it is gone", lambda: (now := leadsman(town, "status").out) and "gone since" in now and now)
+    assert "Host zoe: 1 of 1 slots held, gone since 1970-01-01T01:00:00.000Z" in said
+    assert not (town.home / "runs" / far).exists()
