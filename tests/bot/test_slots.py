@@ -38,12 +38,14 @@ class Recorded(list[Hint]):
 class Harness:
     """The slots of a host, with a store in `home` that further hosts may share."""
 
-    def __init__(self, home: Path, *, name: str = "here", hints: Hints | None = None, **fleet: Any) -> None:
+    def __init__(
+        self, home: Path, *, name: str = "here", hints: Hints | None = None, url: str = "sqlite", **fleet: Any
+    ) -> None:
         self.home = home
         self.name = name
         self.now = 0.0
         self.runs = home / "runs"
-        self.store: Store = open_store(StoreSettings(), home)
+        self.store: Store = open_store(StoreSettings(url=url), home)
         self.recorded = Recorded()
         self.hints = hints or self.recorded
         self.load: tuple[float | None, int] = (None, 1)

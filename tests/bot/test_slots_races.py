@@ -6,7 +6,7 @@ import fcntl
 import os
 import select
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from bot.model import Lease
 from bot.store import runs
 from bot.store.engine import Store
 from tests.bot.test_slots import Harness, intent
+from tests.postgres import running
 
 PROCESSES = 200
 SLOTS = 4
@@ -132,9 +133,9 @@ def test_two_hundred_processes_take_turns_on_four_slots(tmp_path: Path) -> None:
 CAP = 3
 
 
-def serve(name: str, home: Path, gate: int) -> None:
+def serve(name: str, home: Path, url: str, gate: int) -> None:
     """One host: offers, holds what it got over its next look, gives that back, until nothing is open any more."""
-    host = persist(lambda: Harness(home, name=name, slots=2, max_concurrent=CAP))
+    host = persist(lambda: Harness(home, name=name, url=url, slots=2, max_concurrent=CAP))
     host.now = 1.0
     persist(host.slots.join)
     select.select([gate], [], [])
@@ -168,15 +169,24 @@ def end(store: Store, taken: runs.Taken) -> None:
             runs.note(connection, taken.run_id, phase="closed", closed_at=1.0)
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgresql"))])
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield "sqlite"
+    else:
+        with running() as cluster:
+            yield cluster.database()
+
+
 @pytest.mark.timeout(300)
-def test_two_hosts_with_one_store_never_over_book_and_both_work(tmp_path: Path) -> None:
+def test_two_hosts_with_one_store_never_over_book_and_both_work(tmp_path: Path, url: str) -> None:
     home = make(tmp_path / "home")
-    host = Harness(home)
+    host = Harness(home, url=url)
     for n in range(60):
         host.ask(f"acme/r{n % 20}")
     host.store.close()
     gate, opened = os.pipe()
-    children = [in_a_process(lambda name=name: serve(name, home, gate)) for name in ("anna", "zoe")]  # type: ignore[misc]
+    children = [in_a_process(lambda name=name: serve(name, home, url, gate)) for name in ("anna", "zoe")]  # type: ignore[misc]
     os.write(opened, b"go")
     assert [0, 0] == [os.waitpid(pid, 0)[1] for pid in children]
     admitted = [line for line in host.journal() if line["event"] == "admitted"]
