@@ -147,10 +147,13 @@ class Labeled:
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """A ticket's status or assignee was changed. Statuses are names; both are the same where it was the assignee."""
+    """A ticket's status or assignee was changed. Statuses are names; both are the same where it was the assignee.
+
+    On a forge's issue a label was taken off, which is `old`, or somebody was assigned or unassigned.
+    """
 
     note_id: str
-    """The tracker's id of this change."""
+    """The tracker's id of this change; empty where it was told without one."""
     old: str
     new: str
     assignee: bool

@@ -149,11 +149,28 @@ def label(setting: Setting, *, subject: str, label: str, remove: bool, author: s
     with desk(setting) as here:
         on = here.subject(subject)
         if remove:
-            was = on.people.unlabel(on.repo, on.number, label)
-            _done(here, on, None, f"{label} was {'taken off' if was else 'not on'} {on}.", as_json=as_json)
+            was = label in on.people.thread(on.repo, on.number).labels
+            event = on.people.unlabel(on.repo, on.number, label, author=author)
+            _done(here, on, event, f"{label} was {'taken off' if was else 'not on'} {on}.", as_json=as_json)
             return
         event = on.people.label(on.repo, on.number, label, author=author)
         _done(here, on, event, f"{label} {'is' if event else 'was already'} on {on}.", as_json=as_json)
+
+
+@command.command("assign", epilog="Example: leadsman local assign acme/shop#1 alice")
+@click.argument("subject", metavar="REPO#N")
+@click.argument("who", metavar="USER")
+@click.option("--remove", is_flag=True, help="Assign it to USER no longer.")
+@as_option
+@json_option
+@click.pass_obj
+def assign(setting: Setting, *, subject: str, who: str, remove: bool, author: str, as_json: bool) -> None:
+    """Assigns a pull request or issue to somebody."""
+    with desk(setting) as here:
+        on = here.subject(subject)
+        event = on.people.assign(on.repo, on.number, who, on=not remove, author=author)
+        now = ", ".join(on.people.thread(on.repo, on.number).assignees) or "nobody"
+        _done(here, on, event, f"{on} is assigned to {now}.", as_json=as_json)
 
 
 @command.command("close", epilog="Example: leadsman local close acme/shop#1")

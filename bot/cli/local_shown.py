@@ -25,6 +25,7 @@ def facts(forge: Local, thread: Thread, conversation: Sequence[Said] | None = No
         "author": thread.author,
         "state": thread.state,
         "labels": list(thread.labels),
+        "assignees": list(thread.assignees),
         "url": forge.thread_url(ref),
     }
     if isinstance(ref, PullRef):
@@ -43,6 +44,8 @@ def page(thread: Thread, known: dict[str, Any], conversation: Sequence[Said]) ->
         lines.append(f"{plain(known['head'])} into {plain(known['base'])} at {known['head_sha']}")
     if thread.labels:
         lines.append(f"labels: {', '.join(map(plain, thread.labels))}")
+    if thread.assignees:
+        lines.append(f"assigned to: {', '.join(map(plain, thread.assignees))}")
     lines.append(known["url"])
     if thread.body:
         lines += ["", plain(thread.body)]

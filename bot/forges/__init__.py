@@ -80,6 +80,30 @@ class Issue:
     open: bool
     labels: tuple[str, ...]
     assignees: tuple[str, ...]
+    updated_at: datetime
+
+    def has(self, label: str) -> bool:
+        """Forges take `Bug` and `bug` for one label."""
+        return label.casefold() in {name.casefold() for name in self.labels}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """One thing of an issue's history: a comment, a label that was set or taken off, somebody who was (un)assigned."""
+
+    id: str
+    """A comment's is its number; that of an event differs from all of them."""
+    author: Actor
+    """Who did it."""
+    at: datetime
+    text: str = ""
+    """Of the comment, as it reads now."""
+    by_member: bool = True
+    """Whether the comment's author belongs to those who work there. On a public forge anybody may comment."""
+    set_label: str = ""
+    lost_label: str = ""
+    assigns: bool = False
+    """Somebody was assigned or unassigned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +167,12 @@ class Forge(Protocol):
     def changed_between(self, repo: Repo, before: Sha, after: Sha) -> tuple[str, ...] | None: ...
     def changed_files(self, ref: PullRef) -> tuple[str, ...]: ...
     def issue(self, ref: IssueRef) -> Issue: ...
+    def labeled(self, repo: Repo, label: str, *, open_only: bool) -> Iterable[Issue]:
+        """The issues (no pull requests) with that label, the oldest first."""
+
+    def history(self, ref: IssueRef) -> tuple[Past, ...]:
+        """What happened on the issue, in the forge's own order, the oldest first."""
+
     def permission(self, repo: Repo, who: Actor) -> Permission: ...
     def comment(self, on: PullRef | IssueRef, comment_id: str) -> Comment: ...
     def comments(self, on: PullRef | IssueRef, *, since: datetime | None = None) -> Iterable[Comment]: ...

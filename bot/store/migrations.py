@@ -43,4 +43,14 @@ def _hosts(connection: sa.Connection) -> None:
     connection.exec_driver_sql("DROP TABLE leases_before")
 
 
-STEPS: Mapping[int, Callable[[sa.Connection], None]] = {1: _resume, 2: _claim_events, 3: _stop, 4: _hosts}
+def _local_events(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE local_comments ADD COLUMN event TEXT NOT NULL DEFAULT ''")
+
+
+STEPS: Mapping[int, Callable[[sa.Connection], None]] = {
+    1: _resume,
+    2: _claim_events,
+    3: _stop,
+    4: _hosts,
+    5: _local_events,
+}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 5
+VERSION = 6
 """What `bot.store.engine` migrates to; each step up has a function in `bot.store.migrations`."""
 
 metadata = sa.MetaData()
@@ -180,7 +180,7 @@ local_threads = sa.Table(  # the local forge's pull requests and issues
     sa.PrimaryKeyConstraint("forge", "repo", "number"),
 )
 
-local_comments = sa.Table(
+local_comments = sa.Table(  # and what happened between them, so that there is one order of both
     "local_comments",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True),
@@ -188,7 +188,8 @@ local_comments = sa.Table(
     sa.Column("repo", sa.Text, nullable=False),
     sa.Column("number", sa.Integer, nullable=False),
     sa.Column("author", sa.Text, nullable=False),
-    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("event", sa.Text, nullable=False, server_default=""),  # labeled | unlabeled | assigned | unassigned
+    sa.Column("body", sa.Text, nullable=False),  # of an event the label, or who was assigned
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("updated_at", sa.Float, nullable=False),
     sa.Column("reactions", sa.Text, nullable=False, server_default="[]"),

@@ -204,6 +204,45 @@ def test_an_issue_is_read_with_its_labels_and_assignees(forge: Github, shop: Rep
     assert (("bug",), ("alice",)) == (found.labels, found.assignees)
 
 
+def test_the_issues_with_a_label_come_oldest_first_and_no_pull_requests(
+    forge: Github, shop: Repository, pull: Pull
+) -> None:
+    for title, label in (("one", "Bot"), ("two", "bug"), ("three", "bot"), ("four", "bot")):
+        shop.issue(title, author="bob", labels=(label,))
+    pull.label("bot", by="alice")
+    shop.threads[4].close(by="alice")
+    assert ["one", "four"] == [one.title for one in forge.labeled(SHOP, "bot", open_only=True)]
+    found = forge.labeled(SHOP, "bot", open_only=False)
+    assert ["one", "three", "four"] == [one.title for one in found]
+    assert forge.issue(found[0].ref) == found[0]
+
+
+def test_an_issues_history_is_told_in_githubs_own_order_whatever_the_numbers(
+    forge: Github, shop: Repository, world: World
+) -> None:
+    issue = shop.issue("Broken", author="bob")
+    said = [issue.comment("alice", "one"), issue.label("at work", by="alice"), issue.comment("mallory", "two")]
+    issue.unlabel("at work", by="bob")
+    issue.assign("alice", by="bob")
+    issue.unassign("alice", by="bob")
+    issue.close(by="alice")
+    first, second = (one.comment.id for one in said if one.comment is not None)
+    told = forge.history(IssueRef(SHOP, issue.number))
+    assert [
+        (f"{first}", "alice", "one", True, "", "", False),
+        ("event-7", "alice", "", True, "at work", "", False),
+        (f"{second}", "mallory", "two", False, "", "", False),
+        ("event-8", "bob", "", True, "", "at work", False),
+        ("event-9", "bob", "", True, "", "", True),
+        ("event-10", "bob", "", True, "", "", True),
+    ] == [
+        (one.id, one.author.login, one.text, one.by_member, one.set_label, one.lost_label, one.assigns) for one in told
+    ]
+    for number in range(120):
+        issue.comment("bob", str(number))
+    assert 126 == len(forge.history(IssueRef(SHOP, issue.number)))
+
+
 # permission
 
 ROLES = [

@@ -219,16 +219,22 @@ def test_labels_edits_and_closing_are_told_once(newcomer: Newcomer) -> None:
         (("label", "acme/shop#1", "bot"), "bot is on acme/shop#1."),
         (("label", "acme/shop#1", "bot"), "bot was already on acme/shop#1."),
         (("label", "acme/shop#1", "bot", "--remove"), "bot was taken off acme/shop#1."),
+        (("assign", "acme/shop#1", "bob"), "acme/shop#1 is assigned to bob."),
+        (("assign", "acme/shop#1", "ann"), "acme/shop#1 is assigned to ann, bob."),
+        (("assign", "acme/shop#1", "bob", "--remove"), "acme/shop#1 is assigned to ann."),
+        (("assign", "acme/shop#1", "bob", "--remove"), "acme/shop#1 is assigned to ann."),
         (("edit", "acme/shop#1", "1", "hello again"), "Comment 1 of acme/shop#1 was edited."),
         (("close", "acme/shop#1"), "acme/shop#1 is closed."),
         (("close", "acme/shop#1"), "acme/shop#1 was already closed."),
     ):
         assert newcomer.types("local", *argv, "--as", "rita").out.startswith(said)
     assert [entry.event for entry in reversed(newcomer.deliveries())] == [
-        "issue.opened", "comment.created", "issue.labeled", "comment.edited", "issue.closed",
+        "issue.opened", "comment.created", "issue.labeled", "issue.updated",
+        *["issue.updated"] * 3, "comment.edited", "issue.closed",
     ]  # fmt: skip
     shown = newcomer.reads("local", "show", "acme/shop#1")
-    assert (shown["state"], shown["labels"], shown["comments"][0]["body"]) == ("closed", [], "hello again")
+    assert (shown["state"], shown["labels"], shown["assignees"]) == ("closed", [], ["ann"])
+    assert [one["body"] for one in shown["comments"]] == ["hello again"]
     assert newcomer.reads("local", "list") == [{"forge": "local", "repository": "acme/shop"}]
     assert [one["subject"] for one in newcomer.reads("local", "list", "acme/shop")] == ["acme/shop#1"]
 

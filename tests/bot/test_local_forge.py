@@ -26,6 +26,7 @@ from bot.model import (
     Pushed,
     Repo,
     Sha,
+    Updated,
 )
 from bot.secret import Secret
 from bot.store import StoreSettings
@@ -414,9 +415,47 @@ def test_labels_are_set_once_and_taken_off(here: Bench) -> None:
     assert here.people.label(REPO, 1, "bot", author="alice") is None
     here.people.label(REPO, 1, "slow", author="alice")
     assert here.forge.issue(here.issue(1)).labels == ("bot", "slow")
-    assert here.people.unlabel(REPO, 1, "bot")
-    assert not here.people.unlabel(REPO, 1, "bot")
+    taken = here.people.unlabel(REPO, 1, "bot", author="rita")
+    assert taken is not None
+    assert taken.what == Updated("", "bot", "", assignee=False)
+    assert here.people.unlabel(REPO, 1, "bot", author="rita") is None
     assert here.forge.issue(here.issue(1)).labels == ("slow",)
+
+
+def test_the_history_of_an_issue_holds_comments_and_changes_in_one_order(here: Bench) -> None:
+    here.people.open_issue(REPO, title="t", author="rita")
+    issue = here.issue(1)
+    here.people.comment(REPO, 1, author="rita", text="one")
+    here.forge.label(issue, "at work")
+    here.forge.assign(issue, ["leadsman[bot]"])
+    said = here.forge.post(issue, "two")
+    here.people.assign(REPO, 1, "alice", on=True, author="rita")
+    here.people.assign(REPO, 1, "leadsman[bot]", on=False, author="rita")
+    here.people.unlabel(REPO, 1, "at work", author="rita")
+    told = [
+        (one.author.login, one.text or one.set_label or one.lost_label or one.assigns)
+        for one in here.forge.history(issue)
+    ]
+    assert told == [
+        ("rita", "one"), ("leadsman[bot]", "at work"), ("leadsman[bot]", True), ("leadsman[bot]", "two"),
+        ("rita", True), ("rita", True), ("rita", "at work"),
+    ]  # fmt: skip
+    assert [one.body for one in here.forge.comments(issue)] == ["one", "two"]
+    assert here.forge.issue(issue).assignees == ("alice",)
+    assert here.people.assign(REPO, 1, "alice", on=True, author="rita") is None
+    with pytest.raises(Gone):
+        here.forge.edit(issue, str(int(said) + 1), "not a comment")
+
+
+def test_the_issues_with_a_label_come_oldest_first(here: Bench) -> None:
+    for title in ("one", "two", "three"):
+        here.people.open_issue(REPO, title=title, author="rita")
+    for number, label in ((1, "bot"), (2, "bug"), (3, "Bot")):
+        here.people.label(REPO, number, label, author="rita")
+    assert [one.title for one in here.forge.labeled(here.repo, "bot", open_only=True)] == ["one", "three"]
+    here.people.close(REPO, 1, author="rita")
+    assert [one.title for one in here.forge.labeled(here.repo, "bot", open_only=True)] == ["three"]
+    assert [one.title for one in here.forge.labeled(here.repo, "bot", open_only=False)] == ["one", "three"]
 
 
 @pytest.mark.parametrize("login", ["", "leadsman[bot]", "a b", "-x", "a\nb", "[bot]", "x" * 60])

@@ -29,6 +29,12 @@ CREATE TABLE leases (
     slot TEXT NOT NULL, id TEXT NOT NULL, run_id TEXT NOT NULL, repo TEXT NOT NULL, at FLOAT NOT NULL,
     PRIMARY KEY (slot), UNIQUE (run_id)
 );
+CREATE TABLE local_comments (
+    id INTEGER NOT NULL, forge TEXT NOT NULL, repo TEXT NOT NULL, number INTEGER NOT NULL, author TEXT NOT NULL,
+    body TEXT NOT NULL, created_at FLOAT NOT NULL, updated_at FLOAT NOT NULL, reactions TEXT DEFAULT '[]' NOT NULL,
+    PRIMARY KEY (id)
+);
+CREATE INDEX local_comments_thread ON local_comments (forge, repo, number);
 INSERT INTO runs (run_id, project, repo, subject, task, asked_by, answer, head, intent, phase, created_at, due_at,
     closed_at) VALUES
     ('20260105-090000-aaaaaa', 'p', 'r', 's', 't', 'alice', 'a', 'h', '{}', 'start', 1, 1, NULL),
@@ -38,7 +44,7 @@ INSERT INTO leases VALUES ('wt-2', 'id', '20260105-090000-aaaaaa', 'r', 5);
 """
 """The first schema, as far as a step since then has touched it, with a run that holds a slot."""
 
-TOUCHED = ("schema_version", "runs", "leases")
+TOUCHED = ("schema_version", "runs", "leases", "local_comments")
 """Tables of the first schema; and what a step has made since then, it makes."""
 MADE = ("claim_events", "hosts")
 
@@ -60,6 +66,7 @@ def shape(file: Path) -> dict[str, object]:
 
 
 UNDO = {
+    5: "ALTER TABLE local_comments DROP COLUMN event",
     4: "DROP TABLE hosts; ALTER TABLE runs DROP COLUMN host; DROP TABLE leases; CREATE TABLE leases ("
     "slot TEXT NOT NULL PRIMARY KEY, id TEXT NOT NULL, run_id TEXT NOT NULL UNIQUE, repo TEXT NOT NULL, "
     "at FLOAT NOT NULL)",

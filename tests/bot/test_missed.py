@@ -19,7 +19,7 @@ from bot.forges.github.client import Github
 from bot.forges.github.hooks import EVENTS
 from bot.journal import Journal
 from bot.missed import EVERY, MOST, Missed, missing
-from bot.model import Closed, Commented, Event, IssueRef, Labeled, Opened, PullRef, Pushed, Repo, Sha
+from bot.model import Closed, Commented, Event, IssueRef, Labeled, Opened, PullRef, Pushed, Repo, Sha, Updated
 from bot.polling import OVERLAP, Polling
 from bot.projects import Project
 from bot.store import StoreSettings
@@ -129,6 +129,7 @@ def test_everything_has_its_name_its_time_and_who_did_it(
         (on_issue, "bob", Opened("Broken"), opened_at + timedelta(seconds=5)),
         (on_issue, "bob", "/run fix", opened_at + timedelta(seconds=10)),
         (on_issue, "alice", Labeled("bot"), opened_at + timedelta(seconds=15)),
+        (on_issue, "alice", Updated("event-8", "bot", "", assignee=False), opened_at + timedelta(seconds=15)),
         (on_pull, "alice", Opened("Add b"), ended),
         (on_pull, "alice", Closed(merged=True), ended),
     ] == [

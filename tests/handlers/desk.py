@@ -101,7 +101,10 @@ class Room:
             ref=PULL, title="Mend", author=actor("rea"), open=True, merged=False, head_sha=HEAD, head_ref="topic",
             head_repo=REPO.name, base_ref="main", labels=(), updated_at=NOW,
         )  # fmt: skip
-        self.issues[ISSUE] = Issue(ISSUE, "Broken", "", actor("rea"), open=True, labels=("bot",), assignees=())
+        self.issues[ISSUE] = Issue(
+            ref=ISSUE, title="Broken", body="", author=actor("rea"), open=True, labels=("bot",), assignees=(),
+            updated_at=NOW,
+        )  # fmt: skip
 
     # What people do
 

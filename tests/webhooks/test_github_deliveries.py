@@ -25,6 +25,7 @@ from bot.model import (
     Pushed,
     Repo,
     Sha,
+    Updated,
 )
 from tests.world import published
 from webhooks.payload import Malformed
@@ -97,6 +98,20 @@ EDITED = {"action": "edited", "changes": {"body": {"from": "/run"}}}
             {**COMMON, "action": "labeled", "issue": {"number": 9}, "label": {"name": "bot"}},
             IssueRef(SHOP, 9),
             Labeled("bot"),
+            None,
+        ),
+        (
+            "issues",
+            {**COMMON, "action": "unlabeled", "issue": {"number": 9}, "label": {"name": "bot"}},
+            IssueRef(SHOP, 9),
+            Updated("", "bot", "", assignee=False),
+            None,
+        ),
+        (
+            "issues",
+            {**COMMON, "action": "unassigned", "issue": {"number": 9}, "assignee": ALICE},
+            IssueRef(SHOP, 9),
+            Updated("", "", "", assignee=True),
             None,
         ),
         (
@@ -247,6 +262,9 @@ WANTED = {
     ("pull_request", "labeled"),
     ("issues", "opened"),
     ("issues", "labeled"),
+    ("issues", "unlabeled"),
+    ("issues", "assigned"),
+    ("issues", "unassigned"),
     ("push", None),
 }
 

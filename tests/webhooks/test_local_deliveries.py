@@ -23,6 +23,7 @@ from bot.model import (
     Repo,
     Sha,
     Subject,
+    Updated,
 )
 from tests.webhooks.senders import SECRET, SHA
 from webhooks.payload import Malformed
@@ -57,6 +58,7 @@ def event(subject: Subject, what: Happening, *, head: str | None = None) -> Even
         ("pull.labeled", event(PullRef(REPO, 7), Labeled("a b"))),
         ("issue.opened", event(IssueRef(REPO, 7), Opened("t"))),
         ("issue.labeled", event(IssueRef(REPO, 7), Labeled("bot"))),
+        ("issue.updated", event(IssueRef(REPO, 7), Updated("", "bot", "", assignee=False))),
         ("push", event(BranchRef(REPO, "refs/heads/main"), Pushed(Sha(SHA), None))),
     ],
 )

@@ -204,7 +204,8 @@ class Repository:
         return [thread for thread in self.threads.values() if isinstance(thread, Pull)]
 
     def label(self, name: str) -> Label:
-        return self.labels.setdefault(name, Label(self.world.new_id(), name))
+        """The label, made where there is none; GitHub takes `Bug` and `bug` for one."""
+        return self.labels.setdefault(name.casefold(), Label(self.world.new_id(), name))
 
     def hook(self, url: str, *, secret: str | None = None, events: tuple[str, ...] = ("*",)) -> Hook:
         """A webhook; its secret signs this repository's deliveries from now on (else the world's own secret does)."""

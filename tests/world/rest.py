@@ -68,6 +68,7 @@ CALLS: dict[str, Callable[[Call], Answer]] = {
     f"GET {R}/issues/{{issue_number}}": rest_threads.issue,
     f"PATCH {R}/issues/{{issue_number}}": rest_threads.edit_issue,
     f"GET {R}/issues/{{issue_number}}/comments": rest_threads.comments,
+    f"GET {R}/issues/{{issue_number}}/timeline": rest_threads.timeline,
     f"POST {R}/issues/{{issue_number}}/comments": rest_threads.add_comment,
     f"POST {R}/issues/{{issue_number}}/labels": rest_threads.add_labels,
     f"DELETE {R}/issues/{{issue_number}}/labels/{{name}}": rest_threads.remove_label,

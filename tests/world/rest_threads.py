@@ -105,8 +105,28 @@ def issues(call: Call) -> Answer:
     """Pull requests are listed, too."""
     threads = _sorted(call, list(call.repo.threads.values()))
     state, since = call.query.get("state", "open"), _since(call)
-    shown = [thread for thread in threads if _in_state(thread, state) and _whole(thread.updated_at) >= since]
+    wanted = {name.casefold() for name in call.query.get("labels", "").split(",") if name}
+    shown = [
+        thread
+        for thread in threads
+        if _in_state(thread, state)
+        and _whole(thread.updated_at) >= since
+        and wanted <= {label.name.casefold() for label in thread.labels}
+    ]
     return call.page([call.world.shapes.issue(thread) for thread in shown])
+
+
+def timeline(call: Call) -> Answer:
+    """Comments and events of one issue, as they came."""
+    shapes, thread = call.world.shapes, call.issue()
+    return call.page(
+        [
+            shapes.comment_event(thread.repo, one)
+            if isinstance(one, Comment)
+            else shapes.timeline_event(thread.repo, one)
+            for one in thread.timeline
+        ]
+    )
 
 
 def issue_events(call: Call) -> Answer:
@@ -147,14 +167,15 @@ def add_labels(call: Call) -> Answer:
     thread = call.issue()
     sent = call.request.json
     for name in sent if isinstance(sent, list) else call.body.get("labels", ()):
-        thread.label(name, by=call.user)
+        if call.repo.label(name) not in thread.labels:
+            thread.label(name, by=call.user)
     return Answer(200, [call.world.shapes.label(thread.repo, label) for label in thread.labels])
 
 
 def remove_label(call: Call) -> Answer:
     call.needs("triage")
     thread, name = call.issue(), call.args["name"]
-    if all(label.name != name for label in thread.labels):
+    if call.repo.label(name) not in thread.labels:
         raise Refuse(404, "Label does not exist")
     thread.unlabel(name, by=call.user)
     return Answer(200, [call.world.shapes.label(thread.repo, label) for label in thread.labels])
@@ -167,16 +188,15 @@ def add_assignees(call: Call) -> Answer:
     for login in call.body.get("assignees", ()):
         person = call.world.users.get(login)
         if person is not None and person not in thread.assignees and thread.repo.may(person, "pull"):
-            thread.assignees.append(person)
-    thread.touch()
+            thread.assign(person, by=call.user)
     return Answer(201, call.world.shapes.issue(thread))
 
 
 def remove_assignees(call: Call) -> Answer:
     call.needs("triage")
     thread, gone = call.issue(), set(call.body.get("assignees", ()))
-    thread.assignees = [person for person in thread.assignees if person.login not in gone]
-    thread.touch()
+    for person in [one for one in thread.assignees if one.login in gone]:
+        thread.unassign(person, by=call.user)
     return Answer(200, call.world.shapes.issue(thread))
 
 

@@ -139,7 +139,10 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class IssueEvent:
-    """What happened to an issue or a pull request: labeled, unlabeled, closed, reopened, merged."""
+    """What happened to an issue or a pull request: labeled, unlabeled, assigned, unassigned, closed, reopened, merged.
+
+    `actor` did it. Its id is of another sequence than a comment's.
+    """
 
     id: int
     event: str
@@ -147,6 +150,7 @@ class IssueEvent:
     actor: User
     at: datetime
     label: Label | None
+    assignee: User | None = None
 
 
 @dataclass(frozen=True, slots=True)

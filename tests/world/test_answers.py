@@ -104,6 +104,8 @@ def tour(world: World, shop: Repository, pull: Pull) -> None:
         (f"DELETE {R}/issues/1/labels/a%20b", None, 200),
         (f"POST {R}/issues/1/assignees", {"assignees": ["alice", "nobody"]}, 201),
         (f"DELETE {R}/issues/1/assignees", {"assignees": ["alice"]}, 200),
+        (f"GET {R}/issues/1/timeline", None, 200),
+        (f"GET {R}/issues?labels=bot", None, 200),
         (f"POST {R}/issues/1/comments", {"body": "hello"}, 201),
         (f"PATCH {R}/issues/comments/{said.id}", {"body": "edited"}, 200),
         (f"POST {R}/issues/comments/{said.id}/reactions", {"content": "eyes"}, 201),

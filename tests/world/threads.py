@@ -33,6 +33,7 @@ class Issue:
         self.labels: list[Label] = []
         self.assignees: list[User] = []
         self.comments: list[Comment] = []
+        self.timeline: list[Comment | IssueEvent] = []
         self.reactions: list[Reaction] = []
         self.opened: Delivery
 
@@ -50,6 +51,7 @@ class Issue:
             author, now = self.world.person(by), self.world.now()
             comment = Comment(self.world.new_id(), self.number, author, text, now, now)
             self.comments.append(comment)
+            self.timeline.append(comment)
             self.repo.comments[comment.id] = comment
             self.touch()
             return self._commented("created", author, comment)
@@ -66,6 +68,7 @@ class Issue:
         with self.world.lock:
             said = _said(comment)
             self.comments.remove(said)
+            self.timeline.remove(said)
             del self.repo.comments[said.id]
             return self._commented("deleted", self.world.person(by) if by else said.author or self.world.ghost, said)
 
@@ -89,6 +92,21 @@ class Issue:
             return self._happened(
                 "unlabeled", self.world.person(by), {"label": self.world.shapes.label(self.repo, label)}
             )
+
+    def assign(self, who: str | User, *, by: str | User) -> Delivery:
+        with self.world.lock:
+            self.assignees.append(self.world.person(who))
+            return self._assignment("assigned", self.world.person(who), self.world.person(by))
+
+    def unassign(self, who: str | User, *, by: str | User) -> Delivery:
+        with self.world.lock:
+            self.assignees.remove(self.world.person(who))
+            return self._assignment("unassigned", self.world.person(who), self.world.person(by))
+
+    def _assignment(self, action: str, who: User, by: User) -> Delivery:
+        self.touch()
+        self._note(action, by, assignee=who)
+        return self._happened(action, by, {"assignee": self.world.shapes.user(who)})
 
     def close(self, *, by: str | User) -> Delivery:
         with self.world.lock:
@@ -114,8 +132,10 @@ class Issue:
 
     # what is told
 
-    def _note(self, event: str, by: User, label: Label | None = None) -> None:
-        one = IssueEvent(self.world.new_id(), event, self.number, by, self.world.now(), label)
+    def _note(self, event: str, by: User, label: Label | None = None, *, assignee: User | None = None) -> None:
+        number = self.world.new_event_id()
+        one = IssueEvent(number, event, self.number, by, self.world.now(), label, assignee)
+        self.timeline.append(one)
         self.repo.issue_events.append(one)
 
     def _commented(self, action: str, by: User, comment: Comment, extra: dict[str, object] | None = None) -> Delivery:

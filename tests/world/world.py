@@ -66,6 +66,7 @@ class World:
         self._revoked: set[str] = set()
         self._allowances: dict[str, Allowance] = {}
         self._ids = count(1001)
+        self._event_ids = count(7)
         self._later: list[threading.Thread] = []
         self._server = Server(self)
         self._port = self._server.port
@@ -93,6 +94,9 @@ class World:
 
     def new_id(self) -> int:
         return next(self._ids)
+
+    def new_event_id(self) -> int:
+        return next(self._event_ids)
 
     # people and repositories
 

@@ -21,13 +21,14 @@ from bot.model import (
     Repo,
     Sha,
     Subject,
+    Updated,
 )
 from webhooks.payload import Fields, Json, Malformed, Misshapen, parse, repository_name
 
 WANTED: Mapping[str, frozenset[str] | None] = {
     "issue_comment": frozenset({"created", "edited"}),
     "pull_request": frozenset({"opened", "reopened", "synchronize", "closed", "labeled"}),
-    "issues": frozenset({"opened", "labeled"}),
+    "issues": frozenset({"opened", "labeled", "unlabeled", "assigned", "unassigned"}),
     "push": None,
 }
 """event -> the actions that may ask something of the bot; None: it has none."""
@@ -139,8 +140,17 @@ def _pull(payload: Fields, repo: Repo) -> _Found:
 
 def _issue(payload: Fields, repo: Repo) -> _Found:
     issue = payload.at("issue")
-    labeled = payload.text("action") == "labeled"
-    what = Labeled(payload.at("label").text("name")) if labeled else Opened(issue.text("title"))
+    what: Happening
+    match payload.text("action"):
+        case "labeled":
+            what = Labeled(payload.at("label").text("name"))
+        case "unlabeled":  # the label is left out where it is gone from the whole repository
+            old = payload.at("label").text("name") if "label" in payload else ""
+            what = Updated("", old, "", assignee=False)
+        case "assigned" | "unassigned":
+            what = Updated("", "", "", assignee=True)
+        case _:
+            what = Opened(issue.text("title"))
     return IssueRef(repo, issue.number("number")), what, None
 
 

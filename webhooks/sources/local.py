@@ -9,7 +9,8 @@ Headers: `X-Leadsman-Signature-256: sha256=<hex>`, `X-Leadsman-Delivery: <id>`, 
      "what": {"comment_id": "3", "author": {...}, "text": "/run fix", "before": null}}
 
 `what` by event: comment.created and comment.edited as above; pull.opened and issue.opened `title`; pull.pushed and push
-`before`, `after` (null: there was, or is, no branch); pull.closed `merged`; issue.labeled and pull.labeled `label`.
+`before`, `after` (null: there was, or is, no branch); pull.closed `merged`; issue.labeled and pull.labeled `label`;
+issue.updated `note_id`, `old` (the label that was taken off), `new`, `assignee` (true: somebody was assigned or not).
 """
 
 from __future__ import annotations
@@ -112,8 +113,10 @@ def _name(subject: Subject, what: Happening) -> str:
             return "comment.created" if what.before is None else "comment.edited"
         case Opened() | Labeled() | Closed():
             return f"{subject.kind}.{what.kind}"
+        case Updated() if isinstance(subject, IssueRef):
+            return "issue.updated"
         case Updated() | Claimable():
-            raise ValueError("a forge has no tickets")
+            raise ValueError("that happens to no such thing of a forge")
         case Pushed():
             return "push" if isinstance(subject, BranchRef) else "pull.pushed"
         case _:
@@ -159,6 +162,10 @@ def _labeled(what: Fields) -> Labeled:
     return Labeled(what.text("label"))
 
 
+def _updated(what: Fields) -> Updated:
+    return Updated(what.text("note_id"), what.text("old"), what.text("new"), what.flag("assignee"))
+
+
 def _closed(what: Fields) -> Closed:
     return Closed(what.flag("merged"))
 
@@ -180,5 +187,6 @@ _READERS: Mapping[str, Callable[[Fields], Happening]] = {
     "pull.closed": _closed,
     "issue.opened": _opened,
     "issue.labeled": _labeled,
+    "issue.updated": _updated,
     "push": _pushed,
 }

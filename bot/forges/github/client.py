@@ -15,8 +15,8 @@ from github.IssueComment import IssueComment
 from github.Repository import Repository
 
 from bot.errors import Gone, UserError
-from bot.forges import Comment, CommitStatus, GitAccess, Issue, Pull, Reaction, RepoFacts
-from bot.forges.github import values
+from bot.forges import Comment, CommitStatus, GitAccess, Issue, Past, Pull, Reaction, RepoFacts
+from bot.forges.github import history, values
 from bot.forges.github.access import Access, there
 from bot.forges.github.checkup import Checkup
 from bot.forges.github.hooks import Hooks
@@ -124,6 +124,14 @@ class Github:
     def issue(self, ref: IssueRef) -> Issue:
         with self._there(ref.repo, f"#{ref.number}") as there:
             return values.issue(ref, there.get_issue(ref.number))
+
+    def labeled(self, repo: Repo, label: str, *, open_only: bool) -> tuple[Issue, ...]:
+        with self._there(repo, f"the issues with the label {label}") as there:
+            return tuple(history.labeled(repo, there, label, open_only=open_only))
+
+    def history(self, ref: IssueRef) -> tuple[Past, ...]:
+        with self._there(ref.repo, f"what happened on #{ref.number}") as there:
+            return tuple(history.history(there, ref.number))
 
     def permission(self, repo: Repo, who: Actor) -> Permission:
         try:

@@ -7,11 +7,10 @@ https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 from github.Repository import Repository
 from github.Requester import Requester
@@ -19,11 +18,24 @@ from github.Requester import Requester
 from bot.errors import Forbidden, Gone
 from bot.forges.asking import Head, Look
 from bot.forges.github.access import Access, there
+from bot.forges.github.lists import Json, actor, moment, pages
 from bot.forges.github.settings import Settings
-from bot.forges.github.values import GHOST, given
-from bot.model import Actor, Closed, Commented, Event, Happening, IssueRef, Labeled, Opened, PullRef, Pushed, Repo, Sha
-
-Json = dict[str, Any]
+from bot.forges.github.values import given
+from bot.model import (
+    Actor,
+    Closed,
+    Commented,
+    Event,
+    Happening,
+    IssueRef,
+    Labeled,
+    Opened,
+    PullRef,
+    Pushed,
+    Repo,
+    Sha,
+    Updated,
+)
 
 _COMMENTS = ("issues/comments", {"sort": "updated", "direction": "desc", "per_page": 100}, "updated_at")
 _EVENTS = ("issues/events", {"per_page": 50}, "created_at")
@@ -56,9 +68,9 @@ class News:
     def heads(self, repo: Repo) -> Look:
         with there(self._access, repo, "the open pull requests") as found:
             url, parameters = f"{found.url}/pulls", {"state": "open", "per_page": 100}
-            pages = list(_pages(found.requester, url, parameters))
+            answers = list(pages(found.requester, url, parameters))
             read = _Reading(self._name, self._as_spelled(repo, found))
-            return Look(_date(pages[0][0]), heads=tuple(read.head(one) for _, page in pages for one in page))
+            return Look(_date(answers[0][0]), heads=tuple(read.head(one) for _, page in answers for one in page))
 
     def since(self, repo: Repo, since: datetime, known: Callable[[PullRef], Sha | None]) -> Look:
         with there(self._access, repo, "what happened") as found:
@@ -68,7 +80,7 @@ class News:
             told = [
                 *(read.comment(one) for one in comments if one["user"] is not None),
                 *(event for one in events if (event := read.event(one)) is not None),
-                *(read.opened_pull(one) for one in pulls if _time(one["created_at"]) >= since),
+                *(read.opened_pull(one) for one in pulls if moment(one["created_at"]) >= since),
                 *(read.opened_issue(one) for one in ask.items(*_ISSUES) if "pull_request" not in one),
             ]
             open_pulls = [(read.head(one), one) for one in pulls if one["state"] == "open"]
@@ -105,7 +117,7 @@ class News:
                 _, pushes = found.requester.requestJsonAndCheck("GET", f"{found.url}/activity", parameters)
                 last = next((one for one in pushes if one["after"] == event.head_sha), None)
                 return (
-                    event if last is None else replace(event, actor=_actor(last["actor"]), at=_time(last["timestamp"]))
+                    event if last is None else replace(event, actor=actor(last["actor"]), at=moment(last["timestamp"]))
                 )
         except (Gone, Forbidden):
             return event  # a fork that the bot may not look into
@@ -134,12 +146,12 @@ class _Asking:
         condition = {"If-None-Match": before.etag} if before else {}
         found: list[Json] = []
         etag = ""
-        for headers, page in _pages(self.requester, f"{self.url}/{path}", parameters, condition):
+        for headers, page in pages(self.requester, f"{self.url}/{path}", parameters, condition):
             self._at = self._at or _date(headers)
             if page is None and before is not None:
-                return [item for item in before.items if _time(item[by]) >= self.since]
+                return [item for item in before.items if moment(item[by]) >= self.since]
             etag = etag or headers.get("etag", "")
-            fresh = [item for item in page if _time(item[by]) >= self.since]
+            fresh = [item for item in page if moment(item[by]) >= self.since]
             found += fresh
             if len(fresh) < len(page):
                 break
@@ -148,35 +160,8 @@ class _Asking:
         return found
 
 
-def _pages(
-    requester: Requester, url: str, parameters: Json, condition: dict[str, str] | None = None
-) -> Iterator[tuple[dict[str, str], Any]]:
-    """Headers and content of each page; content None: it is as it was (only the first one can be)."""
-    headers, page = requester.requestJsonAndCheck("GET", url, parameters, condition)
-    yield headers, page
-    while (following := _next(headers)) is not None:
-        headers, page = requester.requestJsonAndCheck("GET", following)
-        yield headers, page
-
-
-def _next(headers: dict[str, str]) -> str | None:
-    for link in headers.get("link", "").split(","):
-        address, _, rel = link.partition(";")
-        if rel.strip() == 'rel="next"':
-            return address.strip().removeprefix("<").removesuffix(">")
-    return None
-
-
 def _date(headers: dict[str, str]) -> datetime:
     return parsedate_to_datetime(headers["date"])
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)
-
-
-def _actor(user: Json | None) -> Actor:
-    return GHOST if user is None else Actor(str(user["login"]), f"{user['id']:d}", is_bot=user["type"] == "Bot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +174,7 @@ class _Reading:
     def comment(self, one: Json) -> Event:
         """Times are whole seconds: an edit within the second of its writing does not show."""
         edited, text = one["updated_at"] != one["created_at"], str(one["body"] or "")
-        number, author, at = int(one["issue_url"].rpartition("/")[2]), _actor(one["user"]), _time(one["updated_at"])
+        number, author, at = int(one["issue_url"].rpartition("/")[2]), actor(one["user"]), moment(one["updated_at"])
         on_pull = f"/pull/{number}#" in one["html_url"]
         return self._event(
             f"comment-{one['id']:d}-{at:%Y%m%dT%H%M%S}",
@@ -200,7 +185,7 @@ class _Reading:
         )
 
     def event(self, one: Json) -> Event | None:
-        """Labels; a pull request's end and its second beginning."""
+        """Labels; who an issue is assigned to; a pull request's end and its second beginning."""
         issue = one["issue"]
         if issue is None:
             return None  # it was deleted
@@ -209,6 +194,10 @@ class _Reading:
         match one["event"]:
             case "labeled":
                 what = Labeled(str(one["label"]["name"]))
+            case "unlabeled" if pull is None:
+                what = Updated(f"event-{one['id']:d}", str(one["label"]["name"]), "", assignee=False)
+            case "assigned" | "unassigned" if pull is None:
+                what = Updated(f"event-{one['id']:d}", "", "", assignee=True)
             case "closed" if pull is not None:
                 what = Closed(merged=pull.get("merged_at") is not None)
             case "reopened" if pull is not None:
@@ -216,25 +205,27 @@ class _Reading:
             case _:
                 return None
         on = IssueRef(self.repo, number) if pull is None else PullRef(self.repo, number)
-        return self._event(f"event-{one['id']:d}", on, _actor(one["actor"]), what, at=_time(one["created_at"]))
+        return self._event(
+            f"event-{one['id']:d}", on, actor(one.get("assigner") or one["actor"]), what, at=moment(one["created_at"])
+        )
 
     def opened_pull(self, one: Json) -> Event:
         """Its head is the one of now: it was so when the pull request was last changed, perhaps not when it began."""
         head, what = self.head(one), Opened(str(one["title"]))
         name = f"opened-{head.pull.number}"
-        return self._event(name, head.pull, _actor(one["user"]), what, at=head.at, head=head.sha)
+        return self._event(name, head.pull, actor(one["user"]), what, at=head.at, head=head.sha)
 
     def opened_issue(self, one: Json) -> Event:
         on, what = IssueRef(self.repo, int(one["number"])), Opened(str(one["title"]))
-        return self._event(f"opened-{on.number}", on, _actor(one["user"]), what, at=_time(one["created_at"]))
+        return self._event(f"opened-{on.number}", on, actor(one["user"]), what, at=moment(one["created_at"]))
 
     def pushed(self, head: Head, before: Sha, one: Json) -> Event:
         name = f"pushed-{head.pull.number}-{head.sha}-{head.at:%Y%m%dT%H%M%S}"
         what = Pushed(before, head.sha)
-        return self._event(name, head.pull, _actor(one["user"]), what, at=head.at, head=head.sha)
+        return self._event(name, head.pull, actor(one["user"]), what, at=head.at, head=head.sha)
 
     def head(self, one: Json) -> Head:
-        return Head(PullRef(self.repo, int(one["number"])), Sha(str(one["head"]["sha"])), _time(one["updated_at"]))
+        return Head(PullRef(self.repo, int(one["number"])), Sha(str(one["head"]["sha"])), moment(one["updated_at"]))
 
     def _event(
         self,

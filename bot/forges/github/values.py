@@ -92,6 +92,7 @@ def issue(ref: IssueRef, found: GithubIssue) -> Issue:
         open=given(found.state) == "open",
         labels=tuple(label.name for label in given(found.labels)),
         assignees=tuple(person.login for person in given(found.assignees)),
+        updated_at=given(found.updated_at),
     )
 
 

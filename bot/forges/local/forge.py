@@ -7,10 +7,10 @@ from datetime import datetime
 from urllib.parse import quote
 
 from bot.errors import Gone
-from bot.forges import Comment, CommitStatus, GitAccess, Issue, Pull, Reaction, RepoFacts
+from bot.forges import Comment, CommitStatus, GitAccess, Issue, Past, Pull, Reaction, RepoFacts
 from bot.forges.local.bares import Bares
 from bot.forges.local.settings import Settings, right
-from bot.forges.local.threads import Kind, Said, Thread, Threads
+from bot.forges.local.threads import Change, Kind, Said, Thread, Threads
 from bot.model import Actor, IssueRef, Permission, PullRef, Repo, Sha
 
 BOT = "leadsman[bot]"
@@ -88,7 +88,17 @@ class Local:
             open=thread.state == "open",
             labels=thread.labels,
             assignees=thread.assignees,
+            updated_at=thread.at,
         )
+
+    def labeled(self, repo: Repo, label: str, *, open_only: bool) -> Iterable[Issue]:
+        listed = reversed(self.threads.listing(self.bare(repo)))
+        issues = (self.issue(ref) for one in listed if isinstance(ref := one.ref, IssueRef))
+        return [one for one in issues if one.has(label) and (one.open or not open_only)]
+
+    def history(self, ref: IssueRef) -> tuple[Past, ...]:
+        self.thread(ref)
+        return tuple(_past(one) for one in self.threads.history(ref.repo.name, ref.number))
 
     def permission(self, repo: Repo, who: Actor) -> Permission:
         self.bare(repo)
@@ -109,15 +119,15 @@ class Local:
         self.threads.edit(self.bare(on.repo), on.number, comment_id, body)
 
     def assign(self, on: PullRef | IssueRef, logins: Collection[str]) -> None:
-        self.threads.assign(self.bare(on.repo), on.number, logins)
+        self.threads.assign(self.bare(on.repo), on.number, logins, by=BOT)
 
     def label(self, on: PullRef | IssueRef, name: str) -> None:
         self.thread(on)
-        self.threads.label(on.repo.name, on.number, name, on=True)
+        self.threads.label(on.repo.name, on.number, name, on=True, by=BOT)
 
     def unlabel(self, on: PullRef | IssueRef, name: str) -> None:
         self.thread(on)
-        self.threads.label(on.repo.name, on.number, name, on=False)
+        self.threads.label(on.repo.name, on.number, name, on=False, by=BOT)
 
     def react(self, on: PullRef | IssueRef, comment_id: str, reaction: Reaction) -> None:
         self.threads.react(self.bare(on.repo), on.number, comment_id, reaction)
@@ -201,6 +211,19 @@ _A: dict[Kind, str] = {"pull": "a pull request", "issue": "an issue"}
 def actor(login: str) -> Actor:
     """The person or bot behind a login; here the login is the id, too."""
     return Actor(login=login, id=login, is_bot=login.endswith("[bot]"))
+
+
+def _past(one: Said | Change) -> Past:
+    if isinstance(one, Said):
+        return Past(id=one.id, author=actor(one.author), at=one.created_at, text=one.body)
+    return Past(
+        id=one.id,
+        author=actor(one.author),
+        at=one.at,
+        set_label=one.what if one.kind == "labeled" else "",
+        lost_label=one.what if one.kind == "unlabeled" else "",
+        assigns=one.kind in ("assigned", "unassigned"),
+    )
 
 
 def _comment(said: Said) -> Comment:

@@ -27,6 +27,7 @@ from bot.model import (
     Repo,
     Sha,
     Subject,
+    Updated,
 )
 
 MAX_TEXT = 65_536
@@ -128,14 +129,28 @@ class People:
         """Sets a label; None when it was set before."""
         _login(author)
         thread = self.thread(repo, number)
-        if not self._forge.threads.label(repo, number, _line(label), on=True):
+        if not self._forge.threads.label(repo, number, _line(label), on=True, by=author):
             return None
         return self._event(thread.ref, author, Labeled(label=label), self._head(thread))
 
-    def unlabel(self, repo: str, number: int, label: str) -> bool:
-        """Takes a label off; whether it was on. No event: nothing waits for it."""
-        self.thread(repo, number)
-        return self._forge.threads.label(repo, number, label, on=False)
+    def unlabel(self, repo: str, number: int, label: str, *, author: str) -> Event | None:
+        """Takes a label off; None when it was not on, and for a pull request, where nothing waits for it."""
+        _login(author)
+        thread = self.thread(repo, number)
+        was = self._forge.threads.label(repo, number, label, on=False, by=author)
+        return self._updated(thread, author, Updated("", label, "", assignee=False)) if was else None
+
+    def assign(self, repo: str, number: int, who: str, *, on: bool, author: str) -> Event | None:
+        """Assigns somebody, or nobody of that name any more; None where that changes nothing."""
+        _login(author)
+        thread = self.thread(repo, number)
+        after = {*thread.assignees, who} if on else {*thread.assignees} - {who}
+        if not self._forge.threads.assign(repo, number, after, by=author):
+            return None
+        return self._updated(thread, author, Updated("", "", "", assignee=True))
+
+    def _updated(self, thread: Thread, author: str, what: Updated) -> Event | None:
+        return self._event(thread.ref, author, what) if isinstance(thread.ref, IssueRef) else None
 
     def pushed(self, repo: str, ref: str, before: Sha | None, after: Sha | None, *, author: str) -> tuple[Event, ...]:
         """A push to a branch, as git's post-receive hook tells it: for it, and for each pull request it touches."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
@@ -19,6 +19,7 @@ from bot.store.schema import local_threads as threads
 
 Kind = Literal["pull", "issue"]
 State = Literal["open", "closed", "merged"]
+ChangeKind = Literal["labeled", "unlabeled", "assigned", "unassigned"]
 TRIES_FOR_A_NUMBER = 20
 """PostgreSQL lets two take the same next number, and refuses one of them; SQLite takes one writer at a time."""
 
@@ -55,6 +56,17 @@ class Said:
     created_at: datetime
     updated_at: datetime
     reactions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A label that was set or taken off, somebody who was assigned or unassigned: `what` is that label, or login."""
+
+    id: str
+    author: str
+    kind: ChangeKind
+    what: str
+    at: datetime
 
 
 class Threads:
@@ -110,7 +122,7 @@ class Threads:
         with self._store.write() as connection:
             self._touch(connection, repo, number)
 
-    def label(self, repo: str, number: int, label: str, *, on: bool) -> bool:
+    def label(self, repo: str, number: int, label: str, *, on: bool, by: str) -> bool:
         """Sets or takes off a label; whether that changed anything."""
         with self._store.write() as connection:
             row = connection.execute(sa.select(threads.c.labels).where(self._is(repo, number)).with_for_update()).one()
@@ -119,15 +131,33 @@ class Threads:
                 return False
             after = [*before, label] if on else [name for name in before if name != label]
             connection.execute(threads.update().where(self._is(repo, number)).values(labels=json.dumps(after)))
-            self._touch(connection, repo, number)
+            self._changed(connection, repo, number, by, {label: "labeled" if on else "unlabeled"})
             return True
 
-    def assign(self, repo: str, number: int, logins: Collection[str]) -> None:
+    def assign(self, repo: str, number: int, logins: Collection[str], *, by: str) -> bool:
+        """Makes these its assignees, and no others; whether that changed anything."""
         with self._store.write() as connection:
-            if not self._touch(connection, repo, number):
+            chosen = sa.select(threads.c.assignees).where(self._is(repo, number)).with_for_update()
+            row = connection.execute(chosen).one_or_none()
+            if row is None:
                 raise Gone(f"There is no #{number} in {repo}.")
-            text = json.dumps(sorted(logins))
+            before, after = set(cast("list[str]", json.loads(row.assignees))), set(logins)
+            text = json.dumps(sorted(after))
             connection.execute(threads.update().where(self._is(repo, number)).values(assignees=text))
+            gone: dict[str, ChangeKind] = dict.fromkeys(sorted(before - after), "unassigned")
+            new: dict[str, ChangeKind] = dict.fromkeys(sorted(after - before), "assigned")
+            self._changed(connection, repo, number, by, gone | new)
+            return before != after
+
+    def _changed(
+        self, connection: sa.Connection, repo: str, number: int, by: str, changes: Mapping[str, ChangeKind]
+    ) -> None:
+        now = self._clock()
+        for what, event in changes.items():
+            values = {"author": by, "event": event, "body": what, "created_at": now, "updated_at": now}
+            connection.execute(comments.insert().values(forge=self._forge, repo=repo, number=number, **values))
+        if changes:
+            self._touch(connection, repo, number)
 
     def say(self, repo: str, number: int, author: str, body: str) -> Said:
         """A new comment."""
@@ -156,11 +186,17 @@ class Threads:
 
     def conversation(self, repo: str, number: int, since: datetime | None = None) -> tuple[Said, ...]:
         """The comments of a thread in the order they were made; with `since`, those written or edited from then on."""
-        chosen = sa.select(comments).where(self._in(repo, number)).order_by(comments.c.id)
+        chosen = sa.select(comments).where(self._in(repo, number), comments.c.event == "").order_by(comments.c.id)
         if since is not None:
             chosen = chosen.where(comments.c.updated_at >= since.timestamp())
         with self._store.read() as connection:
             return tuple(_said(row) for row in connection.execute(chosen))
+
+    def history(self, repo: str, number: int) -> tuple[Said | Change, ...]:
+        """Comments and changes of a thread, in the order they were made."""
+        chosen = sa.select(comments).where(self._in(repo, number)).order_by(comments.c.id)
+        with self._store.read() as connection:
+            return tuple(_change(row) if row.event else _said(row) for row in connection.execute(chosen))
 
     def edit(self, repo: str, number: int, comment_id: str, body: str) -> Said:
         """Gives a comment another text; returns it as it was before."""
@@ -183,7 +219,8 @@ class Threads:
     def _comment(self, connection: sa.Connection, repo: str, number: int, comment_id: str) -> sa.Row[Any]:
         if not (comment_id.isascii() and comment_id.isdigit() and len(comment_id) < 10):
             raise Gone(f"There is no comment {comment_id!r} on {repo}#{number}.")
-        chosen = sa.select(comments).where(self._in(repo, number), comments.c.id == int(comment_id)).with_for_update()
+        chosen = sa.select(comments).where(self._in(repo, number), comments.c.id == int(comment_id))
+        chosen = chosen.where(comments.c.event == "").with_for_update()
         row = connection.execute(chosen).one_or_none()
         if row is None:
             raise Gone(f"There is no comment {comment_id} on {repo}#{number}.")
@@ -246,6 +283,10 @@ def _said(row: sa.Row[Any]) -> Said:
         updated_at=_time(row.updated_at),
         reactions=tuple(json.loads(row.reactions)),
     )
+
+
+def _change(row: sa.Row[Any]) -> Change:
+    return Change(id=f"event-{row.id}", author=row.author, kind=row.event, what=row.body, at=_time(row.created_at))
 
 
 def _time(seconds: float) -> datetime:

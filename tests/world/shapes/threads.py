@@ -28,6 +28,15 @@ class ThreadShapes(RepositoryShapes):
         }
 
     def issue_event(self, repo: Repository, one: IssueEvent) -> Json:
+        assigner = {"assigner": self.user(one.actor)} if one.assignee else {}
+        return self.timeline_event(repo, one) | assigner | {"issue": self.issue(repo.threads[one.number])}
+
+    def comment_event(self, repo: Repository, comment: Comment) -> Json:
+        """As a timeline has it."""
+        return self.comment(repo, comment) | {"event": "commented", "actor": self.someone(comment.author)}
+
+    def timeline_event(self, repo: Repository, one: IssueEvent) -> Json:
+        assignee = {"assignee": self.user(one.assignee)} if one.assignee else {}
         label = {"label": {"name": one.label.name, "color": one.label.color}} if one.label else {}
         return {
             "id": one.id,
@@ -39,8 +48,8 @@ class ThreadShapes(RepositoryShapes):
             "commit_url": None,
             "created_at": stamp(one.at),
             **label,
+            **assignee,
             "performed_via_github_app": None,
-            "issue": self.issue(repo.threads[one.number]),
         }
 
     def reactions(self, url: str, given: list[Reaction]) -> Json:
