@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import traceback
+from pathlib import Path
 
 from bot import home
 from bot.cli.words import Words
@@ -34,8 +35,20 @@ def tell(problem: Exception, words: Words) -> int:
             file=sys.stderr,
         )
         return 1
+    if isinstance(problem, FileNotFoundError) and _is_nowhere():
+        print("The folder you are in does not exist any more. Go to another one, then try again.", file=sys.stderr)
+        return 1
     print(f"Something went wrong inside Leadsman, and that is our mistake. {_kept(problem, words)}", file=sys.stderr)
     return 1
+
+
+def _is_nowhere() -> bool:
+    """Was the folder removed that we were started in? Every relative name fails there."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _kept(problem: Exception, words: Words) -> str:

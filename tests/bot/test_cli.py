@@ -182,6 +182,21 @@ def test_a_full_disk_is_told_as_one_and_not_as_our_mistake(tmp_path: Path) -> No
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.parametrize("words", [("config", "check"), ("--home", "here", "runs"), ("doctor",)], ids=" ".join)
+def test_a_folder_that_was_removed_is_told_and_not_as_our_mistake(tmp_path: Path, words: tuple[str, ...]) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", SCRIPT, *words],
+        cwd=gone,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        capture_output=True,
+        check=False,
+    )
+    said = b"The folder you are in does not exist any more. Go to another one, then try again.\n"
+    assert (1, said) == (done.returncode, done.stderr)
+
+
 def test_it_refuses_to_start_with_a_package_missing_or_of_somebody_else(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     source = Path(__file__).parents[2]
