@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 ACCIDENTS = 5
 """How often a delivery is tried that ends in an error of ours."""
 
+TRIES_IN_ORDER = 9
+"""How often the others of its lane wait for a delivery for which the forge does not answer: some nine minutes."""
+
 DELIVERY_SECONDS = 24 * 3600
 """How long a delivery is tried while the forge does not answer."""
 
@@ -142,8 +145,10 @@ class Lanes:
         now = self._clock()
         given_up = now - entry.received_at > DELIVERY_SECONDS
         at = problem.retry_at.timestamp() if problem.retry_at else now + min(300.0, 2.0 ** min(entry.tries, 9))
-        if isinstance(problem, NotYet) and entry.tries:
-            # A comment that was deleted at once looks like one that is not there yet: it must not hold up the others.
+        # A comment that was deleted at once looks like one that is not there yet; and a forge may fail for one pull
+        # request alone, for hours: neither must hold up the others.
+        in_order = 1 if isinstance(problem, NotYet) else TRIES_IN_ORDER
+        if entry.tries >= in_order and not given_up:
             lane = self._inbox.aside(entry, str(problem), at)
             self._hints.put(Hint("lane", lane), after=at - now)
         else:
