@@ -22,6 +22,9 @@ from bot.statefiles import open_plain
 
 PIECE = 1 << 20
 
+LEFT_OUT_BYTES = 100
+"""Room for the line that says how much was left out."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
@@ -108,6 +111,22 @@ def _part(handle: int, start: int, stop: int) -> bytes:
 def _from_a_line(raw: bytes, *, cut_off: bool) -> str:
     text = raw.decode("utf-8", "backslashreplace")
     return text.partition("\n")[2] if cut_off and "\n" in text else text
+
+
+def end_of(path: Path, most: int) -> bytes:
+    """The end of a log in at most `most` bytes, whole lines where there are any, with a first line that says how much
+    was left out; nothing of what is no plain file. Of a log that was settled, it is masked."""
+    with _opened(path) as log:
+        if log is None:
+            return b""
+        size = log.seek(0, os.SEEK_END)
+        log.seek(max(0, size - most))
+        raw = log.read(most)
+    if size <= most:
+        return raw
+    raw = raw[LEFT_OUT_BYTES:]
+    kept = raw.partition(b"\n")[2] or raw
+    return b"[%d bytes were left out here; the run's directory has the whole log]\n" % (size - len(kept)) + kept
 
 
 @contextmanager

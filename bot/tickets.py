@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 
-from bot import epoch
+from bot import epoch, wording
 from bot.ages import Ages
 from bot.claimbook import ClaimBook
-from bot.errors import Forbidden, Gone
+from bot.errors import Forbidden, Gone, Unavailable
 from bot.issuelabels import IssueLabels
+from bot.logs import end_of
 from bot.model import (
     Claim,
     Commented,
@@ -157,12 +159,29 @@ class Tickets:
             tracker.look_at_formatting(ref, intent.run_id)
             note, status = self._last_word(ticket, claim, ended.outcome, intent, tracker)
             report = render(read(RunDir(ages.path).report_json.read_text()).report, budget=ROOM)
-            after = tracker.write(ref, f"{note}\n\n{tracker.render(report)}", status=status)
+            after = self._say_last(ages.path, ref, f"{note}\n\n{tracker.render(report)}", status)
         except (Gone, Forbidden) as problem:
             self._book.say("unanswered", run=intent.run_id, key=str(ref), why=str(problem))
             return
         landed = status is None or _same(after.status, status)
         self._book.say("reported", run=intent.run_id, key=str(ref), status=after.status, wanted=status, landed=landed)
+
+    def _say_last(self, folder: Path, ref: TicketRef, text: str, status: str | None) -> Ticket:
+        """One write: the note takes the file along, so that there is one of it however often this is tried. A file that
+        the tracker will not have costs the report nothing, which then says so."""
+        tracker = self._trackers[ref.tracker]
+        log = end_of(RunDir(folder).worker_log, tracker.claiming.log_bytes) if tracker.claiming.log_bytes else b""
+        if not log:
+            return tracker.write(ref, text, status=status)
+        try:
+            upload = tracker.upload(f"leadsman-{folder.name}.log", log)
+        except (Forbidden, Gone, Unavailable) as problem:
+            self._book.say("unattached", run=folder.name, key=str(ref), why=str(problem))
+            return tracker.write(ref, f"{text}\n{tracker.render(wording.not_attached(str(problem)))}", status=status)
+        after = tracker.write(ref, text, status=status, upload=upload)
+        if upload.name not in {one.name for one in after.attached}:
+            self._book.say("unattached", run=folder.name, key=str(ref), why="the tracker took the note alone")
+        return after
 
     def _last_word(
         self, ticket: Ticket, claim: epoch.Claimed | None, outcome: Outcome, intent: Intent, tracker: Tracker

@@ -478,6 +478,10 @@ def status_line(report: Report) -> str:
             return f"{outcome.kind}, nothing was published"
 
 
+def not_attached(why: str) -> str:
+    return f"The log could not be attached: {inline(why)} It is in the run's directory; `/logs` shows its end."
+
+
 def rows_left_out(count: int, run_id: str) -> str:
     return f"*The {count:,} oldest were left out here; `leadsman report {run_id}` has all of them.*"
 

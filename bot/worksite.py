@@ -17,7 +17,7 @@ from bot.pool import pool_environment
 from bot.publishing import SKIP_CI
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json, write_json
-from bot.trackers import Tracker
+from bot.trackers import Attached, Tracker
 from gitops import hooks, worktree
 from gitops.git import Identity
 from gitops.mirror import Mirror
@@ -27,6 +27,8 @@ DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 TICKET_CHARACTERS = 20_000
 """How much of a title or a text reaches a run."""
 
+ATTACHMENTS = 100
+"""How many of a ticket's files a run is told of."""
 
 KEPT = "kept.json"
 """In a run's directory: where its worktree's files are kept, and why."""
@@ -129,14 +131,19 @@ class Worksite:
     def _write_ticket(self, run: Run) -> None:
         subject = run.intent.event.subject
         told = {"subject": str(subject), "repository": subject.repo.name, "task": run.intent.task.name}
+        files: tuple[Attached, ...] = ()
         try:
             if isinstance(subject, TicketRef):
-                texts = _of_ticket(self._trackers[subject.tracker], subject)
+                texts, files = _of_ticket(self._trackers[subject.tracker], subject)
             else:
                 texts = _texts(self._repositories.forge(subject.repo), subject)
         except Gone:
             texts = {}
-        ticket = told | {key: clean(text) for key, text in texts.items()}
+        ticket: dict[str, object] = {**told, **{key: clean(text) for key, text in texts.items()}}
+        if isinstance(subject, TicketRef):
+            ticket["attachments"] = [
+                {"name": clean(one.name), "size": one.size, "url": clean(one.url)} for one in files[:ATTACHMENTS]
+            ]
         write_json(run.run_dir / "ticket.json", ticket)
 
     def give_back(self, run: Run, *, well: bool, published: Sha | None = None) -> None:
@@ -242,9 +249,9 @@ def _texts(forge: Forge, subject: PullRef | IssueRef | BranchRef) -> dict[str, s
             return {"ref": subject.ref}
 
 
-def _of_ticket(tracker: Tracker, ref: TicketRef) -> dict[str, str]:
+def _of_ticket(tracker: Tracker, ref: TicketRef) -> tuple[dict[str, str], tuple[Attached, ...]]:
     ticket = tracker.ticket(ref)
-    return {
+    texts = {
         "title": ticket.title,
         "text": ticket.text,
         "author": ticket.author.login,
@@ -252,3 +259,4 @@ def _of_ticket(tracker: Tracker, ref: TicketRef) -> dict[str, str]:
         "category": ticket.category or "",
         "url": tracker.ticket_url(ref),
     }
+    return texts, ticket.attached

@@ -32,6 +32,23 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attached:
+    """A file that lies with a ticket; `size` in bytes."""
+
+    name: str
+    size: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that the tracker has, and that no ticket shows yet: a note takes it along."""
+
+    name: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ticket:
     """A ticket as the tracker shows it now. `journal` is in the tracker's own order, the oldest entry first."""
 
@@ -52,6 +69,7 @@ class Ticket:
     """Statuses that the bot's workflow lets it set now; None where the tracker does not tell."""
     blocked_by: tuple[int, ...] = ()
     """Numbers of the tickets that have to be closed before this one."""
+    attached: tuple[Attached, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +84,8 @@ class Claiming:
     link_field: str | None = None
     limit: int | None = None
     """Seconds: a claim twice as old is stale. 0 = none ever is; None = as the claim itself says."""
+    log_bytes: int = 0
+    """How much of a run's log goes along with its report; 0 = none of it."""
 
 
 class Tracker(Talk, Protocol):
@@ -104,12 +124,16 @@ class Tracker(Talk, Protocol):
         status: str | None = None,
         assignee: Actor | None = None,
         link: str | None = None,
+        upload: Upload | None = None,
     ) -> Ticket:
         """One write of a note (Markdown) and the rest; the ticket as it is read back after it.
 
         Redmine keeps the note and ignores a status that its workflow forbids: compare. Raises `Unavailable` for a
         write that collided with another (nothing was written), `Forbidden` for one that is refused.
         """
+
+    def upload(self, name: str, content: bytes) -> Upload:
+        """Puts a file onto the tracker, for the next note. Raises `Forbidden` where it takes none such."""
 
     def look_at_formatting(self, ref: TicketRef, word: str) -> None:
         """Finds out how notes are read, where that is not known: by a note on that ticket that has `word` as code."""

@@ -98,7 +98,7 @@ def test_a_wrong_key_that_reads_a_public_site_is_told_by_whoami_alone(site: Site
 
 
 @contextmanager
-def _answering(answer: bytes | None) -> Iterator[str]:
+def answering(answer: bytes | None) -> Iterator[str]:
     """Somebody who is no Redmine: says `answer` to everyone, or nothing at all."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)
@@ -126,7 +126,7 @@ def _answering(answer: bytes | None) -> Iterator[str]:
             connection.close()
 
 
-def _http(status: str, body: str, *headers: str) -> bytes:
+def http(status: str, body: str, *headers: str) -> bytes:
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close", *headers]
     return ("\r\n".join(lines) + "\r\n\r\n" + body).encode()
 
@@ -134,26 +134,26 @@ def _http(status: str, body: str, *headers: str) -> bytes:
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        (_http("500 Internal Server Error", ""), Unavailable),
-        (_http("502 Bad Gateway", "<html>"), Unavailable),
-        (_http("503 Service Unavailable", ""), Unavailable),
-        (_http("429 Too Many Requests", ""), Unavailable),
-        (_http("409 Conflict", ""), Unavailable),
-        (_http("422 Unprocessable Entity", '{"errors":[]}'), Unavailable),
-        (_http("422 Unprocessable Entity", '{"errors":["Status ist leer"]}'), Forbidden),
-        (_http("422 Unprocessable Entity", "<html>"), Unavailable),
-        (_http("200 OK", "<html>login</html>"), Unavailable),
-        (_http("200 OK", "[]"), Unavailable),
-        (_http("200 OK", '{"issue":{}}'), Unavailable),
-        (_http("302 Found", "", "Location: http://127.0.0.1:9/"), Unavailable),
-        (_http("410 Gone", ""), Gone),
-        (_http("406 Not Acceptable", ""), Forbidden),
+        (http("500 Internal Server Error", ""), Unavailable),
+        (http("502 Bad Gateway", "<html>"), Unavailable),
+        (http("503 Service Unavailable", ""), Unavailable),
+        (http("429 Too Many Requests", ""), Unavailable),
+        (http("409 Conflict", ""), Unavailable),
+        (http("422 Unprocessable Entity", '{"errors":[]}'), Unavailable),
+        (http("422 Unprocessable Entity", '{"errors":["Status ist leer"]}'), Forbidden),
+        (http("422 Unprocessable Entity", "<html>"), Unavailable),
+        (http("200 OK", "<html>login</html>"), Unavailable),
+        (http("200 OK", "[]"), Unavailable),
+        (http("200 OK", '{"issue":{}}'), Unavailable),
+        (http("302 Found", "", "Location: http://127.0.0.1:9/"), Unavailable),
+        (http("410 Gone", ""), Gone),
+        (http("406 Not Acceptable", ""), Forbidden),
         (b"nonsense", Unavailable),
         (None, Unavailable),
     ],
 )
 def test_what_is_no_answer_of_redmines_is_told_apart(site: Site, answer: bytes | None, error: type[Exception]) -> None:
-    with _answering(answer) as url:
+    with answering(answer) as url:
         bot = client(site, url=url, timeout_seconds=1)
         with pytest.raises(error):
             bot.ticket(site.ref(1))
@@ -164,8 +164,8 @@ def test_a_redirect_takes_the_key_nowhere(site: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as thief:
         thief.settimeout(0.5)
         port = thief.getsockname()[1]
-        away = _http("302 Found", "", f"Location: http://127.0.0.1:{port}/")
-        with _answering(away) as url, pytest.raises(Unavailable):
+        away = http("302 Found", "", f"Location: http://127.0.0.1:{port}/")
+        with answering(away) as url, pytest.raises(Unavailable):
             client(site, url=url).whoami()
         with pytest.raises(TimeoutError):
             heard.append(thief.accept()[0].recv(1000))

@@ -3,7 +3,8 @@
 POINT is `STEP:begins` or `STEP:ended` for a step of `bot.road`, or one of `remembered` (a delivery is on disk, nothing
 was decided), `decided` (carried out, the delivery is not done yet), `posted` (a comment is out, and not written down),
 `started` (the supervisor runs, nothing was written down), `claimed` (the claim is on the remote, and not written down),
-`noted` (it is on the ticket, too, and not written down), `told` (the ticket has its last note, and nothing more).
+`noted` (it is on the ticket, too, and not written down), `uploaded` (the tracker has the log, and no note has it yet),
+`told` (the ticket has its last note, and nothing more).
 `poisoned` does not kill: each comment that holds "poison" trips over an error. It is the real server and its own parts.
 """
 
@@ -47,19 +48,18 @@ def arm(serving: Serving, point: str) -> None:
         bot.lanes.work = lambda _lane: die()  # type: ignore[method-assign]
     if point == "decided":
         bot.inbox.done = lambda _number: die()  # type: ignore[method-assign]
-    if point == "posted":
-        for forge in bot.outside.forges.values():
-            _die_after(forge, "post")
-    if point == "claimed":
-        _die_after(bot.road._claims, "take")
-    if point == "noted":
-        _die_after(bot.ticketing.tickets, "claim")
-    if point == "told":
-        _die_after(bot.ticketing.tickets, "finish")
+    calls: dict[str, list[tuple[Any, str]]] = {
+        "posted": [(forge, "post") for forge in bot.outside.forges.values()],
+        "claimed": [(bot.road._claims, "take")],
+        "noted": [(bot.ticketing.tickets, "claim")],
+        "uploaded": [(tracker, "upload") for tracker in bot.outside.trackers.values()],
+        "told": [(bot.ticketing.tickets, "finish")],
+        "started": [(road, "start")],
+    }
+    for where, name in calls.get(point, ()):
+        _die_after(where, name)
     if point == "poisoned":
         bot.lanes._decide = _poisoned(bot.lanes._decide)  # type: ignore[method-assign]
-    if point == "started":
-        _die_after(road, "start")
 
 
 def _poisoned(real: Callable[[Event], list[Hint]]) -> Callable[[Event], list[Hint]]:

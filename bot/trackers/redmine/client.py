@@ -13,7 +13,7 @@ from bot.fleet import RepoMap
 from bot.forges import Comment, Reaction
 from bot.model import Actor, Permission, Repo, Thread, TicketRef
 from bot.talk import Handing
-from bot.trackers import PAGE, Claiming, Entry, Ticket
+from bot.trackers import PAGE, Claiming, Entry, Ticket, Upload
 from bot.trackers.notes import clean, in_textile, neutral
 from bot.trackers.redmine import values
 from bot.trackers.redmine.door import Door, Json
@@ -59,6 +59,7 @@ class Redmine:
             after=settings.status_map,
             link_field=settings.run_link_field,
             limit=settings.claim_limit_seconds,
+            log_bytes=settings.attach_log_bytes if settings.attach_log else 0,
         )
 
     # who is who
@@ -102,7 +103,7 @@ class Redmine:
     # tickets
 
     def ticket(self, ref: TicketRef) -> Ticket:
-        issue = self._issue(ref.number, include="journals,allowed_statuses,relations")
+        issue = self._issue(ref.number, include="journals,allowed_statuses,relations,attachments")
         identifier = self._identifier_of(issue)
         if identifier is None or ref.repo not in self._repo_map.places(self._projects[identifier]):
             raise Gone(f"Ticket {ref} is in another project now.")
@@ -181,6 +182,7 @@ class Redmine:
         status: str | None = None,
         assignee: Actor | None = None,
         link: str | None = None,
+        upload: Upload | None = None,
         private: bool = False,
     ) -> Ticket:
         """`private`: to be seen by those who may see private notes. Raises `Forbidden` where the bot may not: Redmine
@@ -199,8 +201,14 @@ class Redmine:
             change["assigned_to_id"] = assignee.id
         if link is not None and (field := self._link_field(ref)) is not None:
             change["custom_fields"] = [{"id": field, "value": link}]
+        if upload is not None:
+            change["uploads"] = [{"token": upload.token, "filename": upload.name, "content_type": "text/plain"}]
         self._door.put(f"issues/{ref.number}", f"ticket {ref.number}", {"issue": change})
         return self.ticket(ref)
+
+    def upload(self, name: str, content: bytes) -> Upload:
+        """What no note takes along, Redmine removes after a day (`redmine:attachments:prune`)."""
+        return Upload(name, self._door.upload(name, content))
 
     def _link_field(self, ref: TicketRef) -> int | None:
         """The id of the field for the run's link: a ticket lists those of its project, even where they are empty."""

@@ -66,6 +66,18 @@ class Door:
         with self._translated(what):
             self._engine.request("put", f"{self._url}/{path}.json", data=dict(body))
 
+    def upload(self, name: str, content: bytes) -> str:
+        """The token of a file that is Redmine's from now on."""
+        with self._translated(f"the file {name}"):
+            answer = self._engine.request(
+                "post",
+                f"{self._url}/uploads.json",
+                params={"filename": name},
+                headers={"Content-Type": "application/octet-stream"},
+                data=content,
+            )
+            return str(answer["upload"]["token"])
+
     def public(self, path: str) -> str | None:
         """A page as anybody may read it; None where it is not shown to everybody."""
         try:
@@ -86,10 +98,10 @@ class Door:
             raise Forbidden(f"Redmine refused the API key for {what} (401).") from error
         except exceptions.ForbiddenError as error:
             raise Forbidden(f"Redmine refused {what} (403): a right is missing, or the project is closed.") from error
-        except exceptions.ValidationError as error:
-            raise self._refused(what, str(error)) from error
-        except exceptions.ConflictError as error:
-            raise self._refused(what, "") from error
+        except exceptions.RequestEntityTooLargeError as error:
+            raise Forbidden(f"Redmine, or a proxy before it, refused {what} (413): it is too large.") from error
+        except (exceptions.ValidationError, exceptions.ConflictError) as error:
+            raise self._refused(what, str(error) if isinstance(error, exceptions.ValidationError) else "") from error
         except exceptions.UnknownError as error:
             raise self._unknown(what, error.status_code) from error
         except exceptions.BaseRedmineError as error:

@@ -44,6 +44,13 @@ class Settings(Table):
     formatting: Literal["auto", "textile", "markdown"] = Field(
         default="auto", description="how the site reads notes; auto = as its public feed shows, else textile"
     )
+    attach_log: bool = Field(default=False, description="attach the log of a run to its report")
+    attach_log_bytes: int = Field(
+        default=5_000_000,
+        ge=1_000,
+        le=100_000_000,
+        description="of a longer log, the end; Redmine's own limit is 5 MiB unless somebody changed it",
+    )
     run_link_field: str | None = Field(default=None, min_length=1, description="custom field that gets the run's link")
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.errors import Unavailable
 from bot.model import Actor, TicketRef
-from bot.trackers import Entry, Ticket
+from bot.trackers import Attached, Entry, Ticket
 
 Json = Mapping[str, Any]
 
@@ -52,6 +52,10 @@ def ticket(ref: TicketRef, issue: Json, statuses: Mapping[int, str], login: Call
             int(relation["issue_id"])
             for relation in issue.get("relations", ())
             if relation.get("relation_type") == "blocks" and relation.get("issue_to_id") == issue["id"]
+        ),
+        attached=tuple(
+            Attached(name=str(one["filename"]), size=int(one["filesize"]), url=str(one.get("content_url") or ""))
+            for one in issue.get("attachments", ())
         ),
     )
 
