@@ -13,7 +13,6 @@ from bot.logs import tail
 from bot.masking import Masking
 from bot.model import (
     BranchRef,
-    Claim,
     Command,
     Failed,
     Intent,
@@ -34,7 +33,7 @@ from bot.signing import SigningKey
 from bot.statement import read, signed
 from bot.verification import ran_of, shown_path
 from bot.worksite import KEPT
-from gitops import evidence, hooks
+from gitops import evidence, hooks, worktree
 
 TAIL_BYTES = 4_000
 """How much of a log's end a report holds."""
@@ -123,7 +122,7 @@ class Reporter:
             load=self._loads(run),
             host=self._host,
             tried=tuple(hooks.refused_pushes(ages.path / "hooks")),
-            kept=() if well else _kept(ages, claim),
+            kept=() if well else self._kept(ages),
             does_not_close=_does_not_close(intent.event.subject, outcome),
             tails=self._tails(ages, ran, checked, well=well),
             links=self._urls(intent, outcome),
@@ -153,6 +152,22 @@ class Reporter:
             Tail(what=one.what, log=one.log, text=self._masking(tail(ages.path / one.log, TAIL_BYTES)))
             for one in chosen[:TAILS]
         )
+
+    def _kept(self, ages: Ages) -> tuple[str, ...]:
+        """What there is, and nothing that might be."""
+        run = ages.run
+        if run is None:
+            return ()
+        mirror = self._repositories.mirror(run.intent.event.subject.repo)
+        with git_trouble("What was kept can't be listed"):
+            refs = worktree.recovered(mirror, f"{worktree.RECOVER}/{run.id}")
+        kept = [f"commits that are nowhere else: {ref} of the bot's mirror" for ref in refs]
+        patch = RunDir(ages.path).changes_patch
+        if patch.exists() and patch.stat().st_size:
+            kept.append(f"what was not committed: {patch.name} in the run's directory")
+        if aside := read_json(ages.path / KEPT):
+            kept.append(f"the worktree's files, since {aside['why']}: {aside['worktree']}")
+        return tuple(kept)
 
     def _urls(self, intent: Intent, outcome: Outcome) -> Links:
         repo = intent.event.subject.repo
@@ -201,15 +216,3 @@ def _does_not_close(subject: Subject, outcome: Outcome) -> str:
         return ""
     left = "merging it" if isinstance(outcome, Published) else "what to do about it"
     return f"{subject}: {left} and closing it is for people"
-
-
-def _kept(ages: Ages, claim: Claim | None) -> tuple[str, ...]:
-    if claim is None or not ages.has("run"):
-        return ()
-    kept = [f"commits that are nowhere else: refs/leadsman/recover/{ages.path.name} of the bot's mirror"]
-    patch = RunDir(ages.path).changes_patch
-    if patch.exists() and patch.stat().st_size:
-        kept.append(f"what was not committed: {patch.name} in the run's directory")
-    if aside := read_json(ages.path / KEPT):
-        kept.append(f"the worktree's files, since {aside['why']}: {aside['worktree']}")
-    return tuple(kept)

@@ -126,6 +126,11 @@ def drop(
         _remove(git, tree, recover, safe, aside)
 
 
+def recovered(mirror: Mirror, recover: str) -> list[str]:
+    """The refs in which `drop` has kept commits under the name `recover`."""
+    return mirror.git.run("for-each-ref", "--format=%(refname)", recover, f"{recover}-*").text.splitlines()
+
+
 def sweep(mirror: Mirror, root: Path, keep: Collection[Path]) -> list[Path]:
     """Remove the worktrees at and below `root` (absolute) that are not in `keep`, and what else lies in it; gives what
     went. `keep` names every worktree anybody holds or is about to make, of this mirror or another's.

@@ -142,6 +142,26 @@ def test_a_secret_that_a_command_prints_is_nowhere_once_it_has_ended(town: Town)
     assert [] == [path for path in files if TOKEN.encode() in path.read_bytes()]
 
 
+@pytest.mark.parametrize(
+    ("command", "commits", "patch"),
+    [("false", False, False), (f"{FIX[2]}; false", True, False), ("echo x > y; false", False, True)],
+)
+def test_a_report_names_as_kept_what_is_kept(town: Town, command: str, commits: bool, patch: bool) -> None:
+    repo = town.repo()
+    town.task("fails", ["sh", "-c", command])
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run fails")
+    (run,) = town.until("the run is closed", town.closed)
+    said = town.settled(pull, "**Failed** `fails`")
+    (mirror,) = town.home.glob("mirrors/github/*.git")
+    kept = Git(mirror).run("for-each-ref", "--format=%(refname)", "refs/leadsman/recover").text
+    assert commits == (kept == f"refs/leadsman/recover/{run.name}")
+    assert commits == (f"commits that are nowhere else: refs/leadsman/recover/{run.name}" in said)
+    assert patch == (run / "changes.patch").exists() == ("what was not committed: changes.patch" in said)
+    assert (commits or patch) == ("**Kept**" in said)
+
+
 def test_figures_that_a_runner_prints_are_in_the_report(town: Town) -> None:
     repo = town.repo()
     town.task("count", FIX, '[[task.verify]]\nrun = ["echo", "=== 12 passed, 1 skipped in 0.12s ==="]\n')
