@@ -28,6 +28,10 @@ Verdict = Literal["holds", "differs", "could not check"]
 
 _MARKER = re.compile(r"<!-- leadsman [^<>]{0,200} -->")
 
+_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+
+_READS_OTHERWISE = "it does not read as the report does: it was edited, or another version of Leadsman wrote it"
+
 NO_REPOSITORY = "no repository: call it inside a clone, or name one with --repo"
 
 
@@ -97,7 +101,14 @@ def of_comment(text: str, report: Report) -> Finding:
     should = render(report).strip()
     if any(part == should or (part.startswith("**Outdated**") and part.endswith(should)) for part in parts):
         return holds("comment", "it reads as the report does")
-    return differs("comment", "it does not read as the report does: somebody edited it")
+    return differs("comment", _READS_OTHERWISE)
+
+
+def of_page(text: str, should: str) -> Finding:
+    """That the page reads as the one that is made of its report, whatever it looks like."""
+    if _STYLE.sub("", text).split() == _STYLE.sub("", should).split():
+        return holds("page", "it reads as the report does")
+    return differs("page", _READS_OTHERWISE)
 
 
 def of_commit(statement: Statement, mirror: Mirror | None, *, asked: str | None = None) -> Iterator[Finding]:
@@ -150,6 +161,8 @@ def _nothing_published(report: Report, mirror: Mirror | None) -> Iterator[Findin
         yield unknown(claim, problem.brief)
         return
     yield holds(claim, f"there is no {ref}") if seen is None else differs(claim, f"{ref} holds {seen}")
+    if report.tip is not None and is_sha(report.tip) and is_sha(report.changes_since) and is_sha(report.base):
+        yield from _figures(report, mirror)  # the bot's own mirror has its commits
 
 
 def _published(report: Report, mirror: Mirror) -> Finding:
@@ -192,7 +205,7 @@ def _figures(report: Report, mirror: Mirror) -> Iterator[Finding]:
         yield unknown("figures", problem.brief)
         return
     if not all(here):
-        yield unknown("figures", f"the repository has not both {since} and {tip}")
+        yield unknown("figures", f"the repository has not all of {since}, {tip} and the base")
         return
     figures = evidence.figures(mirror, since, tip)
     now = {(shown_path(file.path), file.added, file.deleted) for file in figures.files}

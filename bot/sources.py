@@ -35,6 +35,16 @@ def envelopes(text: str) -> list[Envelope]:
         ) from problem
 
 
+def body_of(text: str) -> str:
+    """A comment as a forge's API answers it, as JSON: its text. Anything else as it is."""
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        return text
+    body = answer.get("body") if isinstance(answer, dict) else None
+    return body if isinstance(body, str) else text
+
+
 def read_file(path: Path) -> str:
     """Raises `UserError`."""
     try:

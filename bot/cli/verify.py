@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,13 +16,14 @@ import click
 from bot import recheck, sources
 from bot.cli import table
 from bot.cli.clicked import Setting, json_option
+from bot.cli.options import say
 from bot.errors import Forbidden, Gone, Unavailable, UserError
 from bot.invisible import made_visible
 from bot.model import IssueRef, PullRef
 from bot.recheck import Finding
 from bot.rerun import Rerun
-from bot.signing import KEY_FILE, Envelope, Malformed, PublicKey, own_key, public_key
-from bot.statement import Statement, opened
+from bot.signing import KEY_FILE, Envelope, Malformed, PublicKey, envelope, own_key, public_key
+from bot.statement import Statement, carried_in, opened
 from gitops import clones, notes
 from gitops.git import GitError
 from gitops.mirror import Mirror
@@ -30,7 +32,7 @@ from gitops.names import is_sha
 EPILOG = """
 Examples: leadsman verify HEAD --key leadsman.pub; leadsman verify report.json --logs . --rerun.
 
-Exit code 0 if all of it holds, 1 where something differs, 3 where something could not be checked.
+Exit code 0 if all of it holds, 1 where something differs, 3 where something could not be checked, or nothing could.
 """
 
 
@@ -41,7 +43,6 @@ class Asked:
     text: str
     commit: str | None = None
     folder: Path | None = None
-    is_comment: bool = False
 
 
 @click.command(epilog=EPILOG)
@@ -68,19 +69,32 @@ def command(
 
     The signature, the published ref, the figures of the change and the logs: each claim gets a verdict of its own.
     """
-    verifier, here = _key(setting, key), Path.cwd()
-    against = sources.repository(repo, here, os.environ)
     findings: list[Finding] = []
-    with tempfile.TemporaryDirectory(prefix="leadsman-verify-") as folder:
+    about: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="leadsman-verify-") as folder, _nothing_checked():
+        verifier = _key(setting, key)
+        against = sources.repository(repo, Path.cwd(), os.environ)
         asked = _asked(setting, report, against, Path(folder))
         for number, found in enumerate(sources.envelopes(asked.text)):
             check = _Check(asked, found, verifier, against, Path(folder) / str(number))
             findings += check.findings()
+            about += check.about()
             if check.statement is not None and not no_logs:
                 findings += recheck.of_logs(check.statement, Path(logs) if logs else asked.folder)
             if rerun:
                 findings += check.again()
-    return _tell(findings, as_json=as_json)
+    return _tell(findings, about, as_json=as_json)
+
+
+@contextmanager
+def _nothing_checked() -> Iterator[None]:
+    """What ends the whole of it says nothing about the report: 3, where 1 would say that something differs."""
+    try:
+        yield
+    except UserError as problem:
+        raise UserError(problem.text, code=2 if problem.code == 2 else 3) from problem
+    except GitError as problem:
+        raise UserError(f"The repository can't be read: {problem.brief}.", code=3) from problem
 
 
 def _key(setting: Setting, named: str | None) -> PublicKey | None:
@@ -94,10 +108,10 @@ def _key(setting: Setting, named: str | None) -> PublicKey | None:
 def _asked(setting: Setting, report: str, against: sources.Repository | None, folder: Path) -> Asked:
     """What REPORT names. Raises `UserError`."""
     if sources.is_address(report):
-        return Asked(_comment_of_ours(setting, report) or sources.fetch(report, os.environ), is_comment=True)
+        return Asked(_comment_of_ours(setting, report) or sources.body_of(sources.fetch(report, os.environ)))
     path = Path(report)
     if path.is_file():
-        return Asked(sources.read_file(path), folder=path.absolute().parent)
+        return Asked(sources.body_of(sources.read_file(path)), folder=path.absolute().parent)
     return _noted(report, against, folder)
 
 
@@ -164,6 +178,7 @@ class _Check:
         place: Path,
     ) -> None:
         self._asked = asked
+        self._found = found
         self._place = place
         self._signature = recheck.of_signature(found, key)
         self.statement: Statement | None = None
@@ -179,9 +194,29 @@ class _Check:
         if self.statement is None:
             yield recheck.differs("report", self._trouble)
             return
-        if self._asked.is_comment:
-            yield recheck.of_comment(self._asked.text, self.statement.report)
+        yield from self._as_it_reads(self.statement)
         yield from recheck.of_commit(self.statement, self._mirror, asked=self._asked.commit)
+
+    def about(self) -> Iterator[str]:
+        """What it is a report of: one that is whole and in the wrong place is told by that alone."""
+        if self.statement is not None:
+            report = self.statement.report
+            yield made_visible(
+                f"Run {report.run} of {report.task} for {report.subject}, reported {report.at:%F %T} UTC"
+            )
+
+    def _as_it_reads(self, statement: Statement) -> Iterator[Finding]:
+        """What people read around a report that is carried along, wherever the text came from."""
+        text = self._asked.text
+        carried = next((one for one in carried_in(text) if envelope(one) == self._found), None)
+        if carried is None:
+            return
+        if "<html" in text:
+            from bot.dashboard.reportpage import page
+
+            yield recheck.of_page(text, page(statement, carried))
+        else:
+            yield recheck.of_comment(text, statement.report)
 
     def again(self) -> Iterator[Finding]:
         """Its checks, run anew. What anybody could have written is not run."""
@@ -204,11 +239,13 @@ class _Check:
         return against.mirror(self._place / "mirror.git", commits)
 
 
-def _tell(findings: list[Finding], *, as_json: bool) -> int:
+def _tell(findings: list[Finding], about: list[str], *, as_json: bool) -> int:
     code = recheck.exit_code(findings)
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
         return code
+    for line in about:
+        say(line)
     rows = [(made_visible(one.claim), one.verdict, made_visible(one.detail)) for one in findings]
     table.show(("claim", "verdict", "seen"), rows)
     return code

@@ -109,8 +109,32 @@ def test_a_commit_is_enough_since_its_note_travels_with_the_repository(stranger:
 
 def test_a_comment_is_enough(stranger: Stranger, town: Town, pull: Pull) -> None:
     (said,) = town.answers(pull)
-    (stranger.folder / "comment.md").write_text(said)
-    assert 0 == stranger.verify(str(stranger.folder / "comment.md"), "--no-logs").code
+    saved = stranger.folder / "comment.md"
+    for text in (said, json.dumps({"id": 7, "body": said.replace("\n", "\r\n")})):
+        saved.write_text(text)
+        found = stranger.verify(str(saved), "--no-logs")
+        assert (0, "holds") == (found.code, found.verdicts["comment"][0])
+        saved.write_text(text.replace("2/2", "3/3"))
+        found = stranger.verify(str(saved), "--no-logs")
+        assert (1, "differs") == (found.code, found.verdicts["comment"][0])
+
+
+def test_a_page_is_enough_and_an_edited_one_is_found(stranger: Stranger, town: Town) -> None:
+    run = read(stranger.report.read_text()).report.run
+    environ = {"LEADSMAN_HOME": str(town.home)}
+    page = console.leadsman("report", run, "--format", "html", cwd=town.folder, environ=environ).out
+    saved = stranger.folder / "report.html"
+    for text, code, verdict in ((page, 0, "holds"), (page.replace("2/2", "3/3"), 1, "differs")):
+        saved.write_text(text)
+        found = stranger.verify(str(saved), "--no-logs")
+        assert (code, verdict) == (found.code, found.verdicts["page"][0])
+
+
+def test_a_report_that_the_pages_serve_is_no_edited_comment(stranger: Stranger, town: Town) -> None:
+    run = read(stranger.report.read_text()).report.run
+    found = stranger.verify(f"{town.address}/runs/{run}/report.json", "--no-logs")
+    assert 0 == found.code, found
+    assert "comment" not in found.verdicts
 
 
 def test_the_address_of_a_comment_is_asked_for_and_an_edited_one_is_found(
@@ -134,7 +158,8 @@ def test_the_address_of_a_comment_is_asked_for_and_an_edited_one_is_found(
     assert "holds" == verify().verdicts["comment"][0]
     comment.body = comment.body.replace("2/2", "3/3")
     assert 1 == verify().code
-    assert ("differs", "it does not read as the report does: somebody edited it") == verify().verdicts["comment"]
+    verdict, detail = verify().verdicts["comment"]
+    assert ("differs", True) == (verdict, detail.startswith("it does not read as the report does: it was edited"))
 
 
 def test_without_the_key_nothing_is_proved_and_nothing_is_run(stranger: Stranger) -> None:
@@ -221,13 +246,13 @@ def test_a_check_that_comes_out_otherwise_is_found(stranger: Stranger, town: Tow
     assert ("differs", "2/2 then, 0/2 now") == found.verdicts["check false"]
 
 
-@pytest.mark.parametrize("what", ["nothing", "folder", "text"])
-def test_what_holds_no_report_is_refused_with_the_next_step(stranger: Stranger, what: str) -> None:
+@pytest.mark.parametrize("what", ["nothing", "folder", "text", "http://127.0.0.1:1/report.json"])
+def test_what_holds_no_report_could_not_be_checked_and_says_the_next_step(stranger: Stranger, what: str) -> None:
     (stranger.clone / "text").write_text("hello")
     (stranger.clone / "folder").mkdir()
     found = stranger.verify(what)
-    assert 1 == found.code
-    assert "Name a run's report.json" in found.err or "Give a commit's whole id" in found.err
+    assert 3 == found.code, "nothing differs"
+    assert any(step in found.err for step in ("Name a run's report.json", "Give a commit's whole id", "can't be read"))
 
 
 def test_a_run_that_published_nothing_is_checked_too(town: Town, repo: Repository, pull: Pull, tmp_path: Path) -> None:
@@ -237,5 +262,10 @@ def test_a_run_that_published_nothing_is_checked_too(town: Town, repo: Repositor
     (run,) = town.until("the run is closed", town.closed)
     stranger = Stranger(tmp_path / "elsewhere", town, repo, run)
     found = stranger.verify(str(stranger.report))
-    assert 0 == found.code, found
-    assert "holds" == found.verdicts["nothing was published"][0]
+    assert 3 == found.code, "its commits are nowhere but in the bot's mirror"
+    assert {"nothing was published": "holds", "figures": "could not check"} == {
+        claim: found.verdicts[claim][0] for claim in ("nothing was published", "figures")
+    }
+    town.says(pull, "/verify")
+    said = town.until("an answer", lambda: next((b for b in town.answers(pull) if "checked again" in b), None))
+    assert "| figures | holds | 1 files, +1 -0 |" in said
