@@ -89,7 +89,7 @@ def test_the_whole_example_is_read_as_it_stands(tmp_path: Path) -> None:
     assert ("./tools/agent", "--fix") == config.tasks[0].run
     assert ("tests/**",) == config.tasks[0].verify[0].red_at_base
     assert "bot" == config.rules[0].if_.label
-    assert 4 == config.fleet.cap
+    assert (4, None) == (config.fleet.slots, config.fleet.max_concurrent)
     assert ("Leadsman", "leadsman@localhost") == config.publish.identity
     tracker = config.trackers["work"]
     assert isinstance(tracker, Redmine)
