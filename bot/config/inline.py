@@ -15,7 +15,11 @@ _TOKEN = re.compile(
 )
 _BARE_KEY = re.compile(r"[0-9a-f]{40,}", re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_URL_PASSWORD = re.compile(r"://[^/\s@:]*:[^/\s@]+@|://\S*[?&](?:ssl)?password=[^&\s]", re.IGNORECASE)
+_IN_ADDRESS = re.compile(
+    r"://[^/\s@:]*:[^/\s@]+@|^https?://[^/\s@]+@|://\S*[?&][\w-]*(?:password|passwd|token|secret|key)=[^&\s]",
+    re.IGNORECASE,
+)
+_WITH_VALUE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=.")
 
 
 def secrets_in(document: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
@@ -56,7 +60,9 @@ def _problem(path: Path, text: str) -> str | None:
         return "takes the name of an environment variable: letters, digits and _, no digit first"
     if _TOKEN.search(text):
         return "holds a secret, which is never written into this file. Revoke it, and pass the new one by environment"
-    if _URL_PASSWORD.search(text):
+    if key == "env" and (named := _WITH_VALUE.match(text)):
+        return f'takes the name alone, "{named[1]}"; its value is never written into this file'
+    if _IN_ADDRESS.search(text):
         return (
             "holds a password, which is never written into this file; leave it out of the address "
             "(PostgreSQL takes it from PGPASSWORD or PGPASSFILE)"

@@ -58,11 +58,11 @@ REFUSED = {
         '[[task]]\nname = "a"\nrun = ["x", "\\u0000"]\n',
         "3: [[task]] run: must not hold a NUL character",
     ),
-    "a value where a variable's name belongs": (
-        TASK + 'env = ["LANG", "CI=1"]\n',
+    "no name of a variable for a run": (
+        TASK + 'env = ["LANG", "C I"]\n',
         (
             "4: [[task]] env[1]: must be the name of an environment variable: letters, digits and _, no digit first, "
-            'not "CI=1"'
+            'not "C I"'
         ),
     ),
     "a condition that never holds": (
@@ -147,6 +147,24 @@ REFUSED = {
             "2: [store] url: holds a password, which is never written into this file; leave it out of the address "
             "(PostgreSQL takes it from PGPASSWORD or PGPASSFILE)"
         ),
+    ),
+    "token in an address": (
+        '[forges.gh]\nkind = "github"\ntoken_env = "T"\napi_url = "https://hunter2@ghe.example.org/api/v3"\n',
+        (
+            "4: [forges.gh] api_url: holds a password, which is never written into this file; leave it out of the "
+            "address (PostgreSQL takes it from PGPASSWORD or PGPASSFILE)"
+        ),
+    ),
+    "token behind an address": (
+        '[server]\npublic_url = "https://leadsman.example.org/?access_token=hunter2"\n',
+        (
+            "2: [server] public_url: holds a password, which is never written into this file; leave it out of the "
+            "address (PostgreSQL takes it from PGPASSWORD or PGPASSFILE)"
+        ),
+    ),
+    "variable with its value": (
+        '[[task]]\nname = "fix"\nrun = ["make"]\nenv = ["LANG", "API_KEY=hunter2"]\n',
+        ('4: [[task]] env[1]: takes the name alone, "API_KEY"; its value is never written into this file'),
     ),
     "password behind an address": (
         '[store]\nurl = "postgresql://bot@db/leadsman?sslmode=require&password=hunter2"\n',
