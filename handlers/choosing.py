@@ -31,16 +31,16 @@ def choose(command: RunRecord, ask: Ask, runs: Runs) -> RunView | Say:
 def _by_id(prefix: str, ask: Ask, runs: Runs) -> Sequence[RunView]:
     if _START_OF_RUN_ID.fullmatch(prefix) is None:
         return ()
-    return [*(run for run in ask.started if run.run_id.startswith(prefix)), *runs.find(ask.on, prefix)]
+    return [*(run for run in ask.started(runs) if run.run_id.startswith(prefix)), *runs.find(ask.on, prefix)]
 
 
 def _without_id(command: RunRecord, ask: Ask, runs: Runs) -> Sequence[RunView]:
     """All open runs, or the newest that fits: an end is for one to choose, a look back is at the last."""
     mine_only = permission.check(command, ask.permission, ask.who) is not None
     if command.about in ("open", "stopped"):
-        open_ones = [*runs.open_on(ask.on), *ask.started]
+        open_ones = [*runs.open_on(ask.on), *ask.started(runs)]
         return [run for run in open_ones if run.is_stopped] or open_ones if command.about == "stopped" else open_ones
-    recent = [*reversed(ask.started), *runs.recent_on(ask.on)]
+    recent = [*reversed(ask.started(runs)), *runs.recent_on(ask.on)]
     fitting = [
         run
         for run in recent

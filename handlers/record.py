@@ -11,7 +11,7 @@ from bot.model import Actor, Event, Permission, Sha, Thread
 from bot.projects import Project
 from handlers.arguments import Arguments, Spec
 from handlers.decision import Approve, Hold, Result, Start, Unhold
-from handlers.views import Desk, HoldView, RunView
+from handlers.views import Desk, HoldView, Runs, RunView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +39,14 @@ class Ask:
     def who(self) -> Actor:
         return self.event.actor
 
-    @property
-    def started(self) -> tuple[RunView, ...]:
-        """The runs that this comment starts: they are in no book yet."""
-        return tuple(
-            RunView(result.intent, "waiting", "", 0, is_open=True)
-            for result in self.earlier
-            if isinstance(result, Start)
-        )
+    def started(self, runs: Runs) -> tuple[RunView, ...]:
+        """The runs that this comment starts: they are in no book yet. Of a task that goes on here already none is."""
+        under_way = {run.task for run in runs.open_on(self.on)}
+        found: dict[str, RunView] = {}
+        for result in self.earlier:
+            if isinstance(result, Start) and result.intent.task.name not in under_way:
+                found.setdefault(result.intent.task.name, RunView(result.intent, "waiting", "", 0, is_open=True))
+        return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from handlers.views import Desk, RunView
 
 
 def _handle(ask: Ask, desk: Desk) -> tuple[Say, ...]:
-    open_runs = [*desk.runs.open_on(ask.on), *ask.started]
+    open_runs = [*desk.runs.open_on(ask.on), *ask.started(desk.runs)]
     ended = [run for run in desk.runs.recent_on(ask.on) if not run.is_open]
     host = desk.runs.host()
     pool = (host.passes_held, host.passes)

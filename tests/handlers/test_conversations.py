@@ -415,6 +415,26 @@ def test_a_run_can_be_cancelled_in_the_comment_that_asks_for_it(room: Room) -> N
     assert Stop(start.intent.run_id, actor("will"), "/cancel in a comment") == stop
 
 
+@pytest.mark.parametrize("text", ["/run fix\n/cancel", "/run fix\n/run fix\n/cancel"])
+def test_a_run_that_is_not_started_since_its_task_goes_on_is_never_the_one_that_is_meant(room: Room, text: str) -> None:
+    room.says("will", "/run fix")
+    going_on = room.rows[0].run_id
+    room.says("will", text)
+    assert Stop(going_on, actor("will"), "/cancel in a comment") in room.results
+
+
+def test_status_lists_no_run_that_is_not_started_since_its_task_goes_on(room: Room) -> None:
+    room.says("will", "/run fix")
+    assert room.says("will", "/run fix\n/status").count("`fix` at") == 1
+
+
+def test_of_two_that_a_comment_starts_of_one_task_the_first_is_the_one_that_is_meant(room: Room) -> None:
+    room.says("will", "/run fix\n/run fix\n/cancel")
+    start = room.results[0]
+    assert isinstance(start, Start)
+    assert Stop(start.intent.run_id, actor("will"), "/cancel in a comment") in room.results
+
+
 # Holding
 
 
