@@ -577,12 +577,13 @@ def test_the_secret_is_made_once_and_is_nobody_elses_to_read(tmp_path: Path, sto
 
 def test_named_secrets_are_taken_from_the_environment(tmp_path: Path, store: Store) -> None:
     settings = Settings.model_validate({"kind": "local", "webhook_secret_env": ["NEW", "OLD"]})
-    assert webhook_secrets("local", settings, around(tmp_path, store, {"NEW": "n", "OLD": "o"})) == (
+    assert webhook_secrets("local", settings, around(tmp_path, store, {"NEW": "n", "OLD": "o\n"})) == (
         Secret("n"),
         Secret("o"),
     )
-    with pytest.raises(UserError, match="OLD is not set"):
-        webhook_secrets("local", settings, around(tmp_path, store, {"NEW": "n"}))
+    for missing in ({"NEW": "n"}, {"NEW": "n", "OLD": ""}, {"NEW": "n", "OLD": " "}):
+        with pytest.raises(UserError, match="OLD is not set"):
+            webhook_secrets("local", settings, around(tmp_path, store, missing))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -69,13 +69,14 @@ def webhook_secrets(name: str, settings: Settings, around: Around) -> tuple[Secr
     """
     if not settings.webhook_secret_env:
         return (_home_secret(around.home / SECRET_FILE),)
-    missing = [variable for variable in settings.webhook_secret_env if not around.environ.get(variable)]
+    found = {variable: around.environ.get(variable, "").strip() for variable in settings.webhook_secret_env}
+    missing = [variable for variable, text in found.items() if not text]
     if missing:
         raise UserError(
             f"[forges.{name}] webhook_secret_env: {missing[0]} is not set. "
             "Set it, or leave webhook_secret_env out to have a secret made."
         )
-    return tuple(Secret(around.environ[variable]) for variable in settings.webhook_secret_env)
+    return tuple(map(Secret, found.values()))
 
 
 def _home_secret(path: Path) -> Secret:
