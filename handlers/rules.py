@@ -124,8 +124,8 @@ def _one(placed: PlacedRule, ordinal: int, scene: _Scene) -> Fired:
     known = scene.listing.tasks.get(rule.task)
     if known is None:
         return Fired(reasons=(f"{placed.place}: there is no task {rule.task} in this project.",))
-    if not _holds(rule.if_, event, scene.head, desk):
-        return Fired(reasons=(f"{placed.place}: {DOES_NOT_HOLD}",))
+    if (why := _unmet(placed, scene)) is not None:
+        return Fired(reasons=(f"{placed.place}: {why}",))
     repo, names = event.subject.repo, [_fact(placed, scene, stamp) for stamp in _stamps(event, scene.head)]
     if any(desk.memory.already_obeyed(repo, "rule", name, 0) for name in names):
         return Fired(reasons=(f"{placed.place}: it has fired for this before.",))
@@ -152,6 +152,14 @@ def _one(placed: PlacedRule, ordinal: int, scene: _Scene) -> Fired:
         publish=known.publish,
     )
     return Fired(starts=(Start(intent),), obeyed=(done,))
+
+
+def _unmet(placed: PlacedRule, scene: _Scene) -> str | None:
+    """Why its conditions keep it from firing; None where they hold. What can't be told for one keeps no other back."""
+    try:
+        return None if _holds(placed.rule.if_, scene.event, scene.head, scene.desk) else DOES_NOT_HOLD
+    except UserError as problem:
+        return problem.text
 
 
 def _fact(placed: PlacedRule, scene: _Scene, stamp: str) -> str:

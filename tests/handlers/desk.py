@@ -189,6 +189,7 @@ class Room:
         return self._found(self.pulls, ref, "pull")
 
     def changed_files(self, ref: PullRef) -> tuple[str, ...]:
+        self._trip("changed_files")
         return self.changed
 
     def issue(self, ref: IssueRef) -> Issue:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.errors import Forbidden, Gone, Unavailable
+from bot.errors import Forbidden, Gone, Unavailable, UserError
 from bot.model import BranchRef, Closed, Happening, Ignored, Labeled, Opened, Pushed, RuleFired, Sha, Subject
 from bot.tasks import Rule
 from handlers.decision import CancelAll, Decision, MarkOutdated, Start
@@ -146,6 +146,19 @@ def test_paths_that_nobody_knows_fire_nothing(room: Room) -> None:
     room.rules = [rule("push", paths=["**"])]
     room.happens(Pushed(HEAD, MAIN), BRANCH)
     assert [] == starts(room)
+
+
+def test_a_rule_whose_paths_cant_be_told_keeps_back_no_other_and_no_news(room: Room) -> None:
+    room.failing["changed_files"] = UserError("#7 changes 3001 files, and GitHub lists only 3000 of them.")
+    room.pushes(NEWER)
+    room.rules = [rule("pull_request.pushed", paths=["**"]), rule("pull_request.pushed")]
+    room.happens(PUSHED, PULL)
+    assert MarkOutdated(PULL, NEWER) in room.results
+    assert 1 == len(starts(room))
+    room.rules = [rule("pull_request.opened", paths=["**"])]
+    assert "(nothing: leadsman.toml [[rule]] 1: #7 changes 3001 files, and GitHub lists only 3000 of them.)" == (
+        room.happens(OPENED, PULL)
+    )
 
 
 @pytest.mark.parametrize(
