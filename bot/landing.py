@@ -46,7 +46,7 @@ class Landing:
         """
         intent = run.intent
         if sealed.tip == intent.head:
-            return Unchanged("The command left no change.")
+            return Unchanged(wording.no_change(sealed.commits))
         if intent.task.publish == "none":
             return Unchanged(f'The task {intent.task.name} publishes nothing (publish = "none").')
         repo = intent.event.subject.repo
@@ -109,7 +109,7 @@ class Landing:
         match self._together(run, sealed, mirror, theirs):
             case publish.Conflict(paths):
                 return Failed("publish", f"It conflicts with {theirs} in {_list(paths)}. {_kept(run)}")
-            case str(tip) if tip == theirs:
+            case str(tip) if publish.same_files(mirror, tip, theirs):
                 return Unchanged(f"What it did was there already, in {theirs}.")
             case str(tip):
                 moved = replace(sealed, tip=Sha(tip), incorporated=(*sealed.incorporated, theirs))

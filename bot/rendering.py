@@ -287,6 +287,8 @@ def result_of(ran: Ran) -> str:
             if ran.signal:
                 return f"signal {ran.signal}"
             return "unknown" if ran.exit_code is None else f"exit {ran.exit_code}"
+        case "said_failed":
+            return f"exit {ran.exit_code}, said it failed" if ran.exit_code is not None else "said it failed"
         case "time_limit":
             return "stopped at its time limit"
         case "not_started":

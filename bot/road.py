@@ -52,7 +52,7 @@ from bot.store.engine import Store
 from bot.tickets import Tickets
 from bot.verification import Running, Verification
 from bot.worksite import Worksite, trailers
-from gitops import evidence
+from gitops import evidence, publish
 from gitops.git import Identity
 from gitops.registration import Damaged
 
@@ -390,12 +390,14 @@ class Road:
                 sealed = evidence.seal(
                     mirror, run.worktree, base=run.intent.head, identity=self._identity, message=message
                 )
+                # Commits that come to nothing are nothing to publish; a history that was rewritten may be worth it.
+                empty = sealed.descends and publish.same_files(mirror, sealed.tip, run.intent.head)
         except Damaged as problem:
             return self._end(ages, Failed("seal", f"The worktree is damaged, and was left alone: {problem}"))
         ages.write(
             "sealed",
             Sealed(
-                tip=Sha(sealed.tip),
+                tip=run.intent.head if empty else Sha(sealed.tip),
                 commits=sealed.commits,
                 leftovers_committed=sealed.committed_leftovers,
                 descends=sealed.descends,

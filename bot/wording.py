@@ -464,6 +464,13 @@ def verified(run_id: str, task: str, findings: Sequence[Found]) -> str:
     )
 
 
+def no_change(commits: int) -> str:
+    """`commits`: how many there are all the same, which come to nothing."""
+    if commits == 0:
+        return "The command left no change."
+    return f"The command left {'a commit' if commits == 1 else f'{commits} commits'}, and no file differs by that."
+
+
 def status_line(report: Report) -> str:
     """Plain text, for where a commit's status is shown: the outcome, and the checks that hold."""
     held = f"{report.holding} of {len(report.verdicts)} checks hold" if report.verdicts else "not checked"

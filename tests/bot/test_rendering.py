@@ -176,6 +176,7 @@ def test_log_ends_give_way_before_commands_and_the_newest_of_a_log_stays() -> No
         ("| unknown |", {"ran": (ran(exit_code=None, ended="lost"),)}),
         ("| cancelled by bo |", {"ran": (CANCELLED,)}),
         ("| stopped at its time limit |", {"ran": (ran(exit_code=None, ended="failed", stop_reason="time_limit"),)}),
+        ("| exit 0, said it failed |", {"ran": (ran(exit_code=0, ended="failed", stop_reason="said_failed"),)}),
         ("| signal 11 |", {"ran": (ran(exit_code=None, signal=11, ended="failed", stop_reason="signal"),)}),
         ("| exit 3 |", {"ran": (ran(exit_code=3, ended="failed", stop_reason="exit_code"),)}),
         ("load unknown", {"load": Load(at_start=None, at_end=None, cpus=None)}),

@@ -268,3 +268,45 @@ def test_a_conflict_with_a_persons_commit_names_it(town: Town) -> None:
     said = town.settled(pull, "**Failed** `share` (publish)")
     assert f"It conflicts with {theirs} in fixed.txt." in said
     assert theirs == repo.sha("leadsman/publish")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("git commit -q --allow-empty -m Empty", "a commit"),
+        ("echo a > a; git add a; git commit -qm a; git rm -q a; git commit -qm b", "2 commits"),
+        ("echo a > a; git add a; git commit -qm a; rm a", "2 commits"),
+    ],
+)
+def test_commits_that_come_to_nothing_are_nothing_to_publish(town: Town, command: str, said: str) -> None:
+    repo = town.repo()
+    town.config = "[publish]\nopen_pr = true\n" + town.config
+    town.task("empty", ["sh", "-c", command], '[[task.verify]]\nrun = ["true"]\n')
+    pull = town.pull_of(repo)
+    before = town.refs(repo)
+    town.start()
+    town.says(pull, "/run empty")
+    (run,) = town.until("the run is closed", town.closed)
+    report = town.settled(pull, "**Nothing to publish** from `empty`")
+    assert f"The command left {said}, and no file differs by that." in report
+    assert "`true`: nothing changed" in report
+    assert "hold" not in report
+    assert before == town.refs(repo)
+    assert not (run / "changes.patch").exists()
+    assert ["pending"] == [status.state for status in repo.statuses], "what was not checked is not green"
+
+
+@pytest.mark.parametrize("mode", ["rebase", "merge"])
+def test_work_that_is_there_already_is_not_published_again(town: Town, mode: str) -> None:
+    repo = town.repo()
+    town.config = f'[publish]\nmode = "{mode}"\n' + town.config
+    town.task("share", FIX, 'publish = "shared"\n')
+    pull = town.pull_of(repo)
+    ref = "refs/heads/leadsman/publish"
+    files = {**repo.files("topic"), "fixed.txt": "fixed\n"}
+    theirs = repo.git.commit(ref, files, parent=repo.sha("topic"), message="By hand", author="bo", at=1)
+    town.start()
+    town.says(pull, "/run share")
+    said = town.settled(pull, "**Nothing to publish** from `share`")
+    assert f"What it did was there already, in {theirs}." in said
+    assert theirs == repo.sha("leadsman/publish")
