@@ -125,11 +125,9 @@ def _spec_of(run: RunDir) -> Record:
 
 
 def retry(store: Path, run: RunDir, *, wait: float = 0) -> tuple[RunDir, Record]:
-    """Starts the run's command as a new run; raises `UserError` while any of the old one is alive, and for a run of
-    the server: its worktree is not to be worked in beside it."""
+    """Starts the command of a run that was handed off as a new run; raises `UserError` while any of the old one is
+    alive."""
     refuse_alive(run)
-    if is_there(run.path / "intent.json"):
-        raise UserError(f"Run {run.run_id} is the server's. Post `/retry {run.run_id}` where it was asked for.")
     old = _spec_of(run)
     run_id = new_run_id(datetime.now(UTC), os.urandom(3))
     fresh = {

@@ -168,7 +168,15 @@ class Claimable:
     kind: Literal["claimable"] = "claimable"
 
 
-Happening = Commented | Opened | Pushed | Closed | Labeled | Updated | Claimable
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """An ended run was asked for once more, on this host's command line."""
+
+    run_id: str
+    kind: Literal["retried"] = "retried"
+
+
+Happening = Commented | Opened | Pushed | Closed | Labeled | Updated | Claimable | Retried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -437,6 +437,15 @@ def pull_body(intent: Intent) -> str:
     )
 
 
+def unknown_to_the_store(run_id: str) -> str:
+    """For a terminal, as the next one."""
+    return f"The store knows nothing of run {run_id}. `leadsman runs` lists those there are."
+
+
+def under_way(run_id: str, task: str) -> str:
+    return f"Run {run_id} of {task} has not ended. `leadsman wait {run_id}` waits for it, `leadsman cancel` ends it."
+
+
 def no_report(run_id: str) -> str:
     return f"Run {code(run_id)} has no report on this host, so there is nothing to check."
 

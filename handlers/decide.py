@@ -7,12 +7,26 @@ from typing import assert_never
 
 from bot import epoch, wording
 from bot.errors import Gone
-from bot.model import Claimable, Closed, Commented, Event, Ignored, Labeled, Opened, PullRef, Pushed, TicketRef, Updated
+from bot.model import (
+    Claimable,
+    Closed,
+    Commented,
+    Event,
+    Ignored,
+    Labeled,
+    Opened,
+    PullRef,
+    Pushed,
+    Retried,
+    TicketRef,
+    Updated,
+)
 from bot.projects import Project
 from handlers import rules
 from handlers.comments import decide_comment
 from handlers.decision import Answer, CancelAll, Decision, MarkOutdated, Result, TakenBack
 from handlers.patience import patience
+from handlers.retrying import decide_retried
 from handlers.starting import notes
 from handlers.views import Desk
 
@@ -31,6 +45,8 @@ def decide(event: Event, desk: Desk) -> Decision | Ignored:
             return decide_comment(event, event.what, project, desk)
         case Closed():
             return _closed(event, project, desk)
+        case Retried():
+            return decide_retried(event, event.what, project, desk)
         case Opened() | Pushed() | Labeled() | Updated() | Claimable():
             return _happened(event, project, desk)
         case _:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from bot.model import Actor, Event, Permission, Sha, Thread
+from bot.model import Actor, Event, Permission, Sha, Subject
 from bot.projects import Project
 from handlers.arguments import Arguments, Spec
 from handlers.decision import Approve, Hold, Result, Start, Unhold
@@ -20,7 +20,7 @@ class Ask:
 
     event: Event
     """Its actor is the comment's author, as the forge says now."""
-    on: Thread
+    on: Subject
     line: str
     ordinal: int
     arguments: Arguments

@@ -220,8 +220,9 @@ class Inbox:
         where = (deliveries.c.state == "queued") & (deliveries.c.lane == lane)
         return self._one(where)
 
-    def done(self, number: int) -> None:
-        self._end(number, "done", "")
+    def done(self, number: int, note: str = "") -> None:
+        """`note`: why nothing came of it, where nothing did."""
+        self._end(number, "done", note)
 
     def ignored(self, number: int, why: str) -> None:
         self._end(number, "ignored", why)

@@ -13,7 +13,8 @@ from bot.model import Event, LookAgain, TicketRef
 from webhooks.inbox import Delivery, Kept
 
 _LOOK = "look-"
-_EVENTS = ("ticket-", "note-", "change-")
+RETRY = "retry-"
+_EVENTS = ("ticket-", "note-", "change-", RETRY)
 
 
 def told(event: Event) -> Delivery:

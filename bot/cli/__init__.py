@@ -98,7 +98,8 @@ def _dispatch(command: Command, words: Words) -> int:
 
     module = import_module(command.module)
     if command.quick:
-        return int(module.main(list(words.rest)))
+        given = ["--config", words.config] if command.configured and words.config else []
+        return int(module.main([*given, *words.rest]))
     from bot.cli import clicked
 
     return clicked.run(module.command, words)

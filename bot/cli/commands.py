@@ -12,6 +12,8 @@ class Command(NamedTuple):
     module: str
     about: str
     quick: bool = False
+    configured: bool = False
+    """A quick one that may need the configuration: it gets `--config FILE` where that was given."""
 
 
 GROUPS: Mapping[str, Mapping[str, Command]] = {
@@ -40,7 +42,7 @@ GROUPS: Mapping[str, Mapping[str, Command]] = {
         "wait": Command("bot.cli.wait", "waits for a run's end", quick=True),
         "cancel": Command("bot.cli.cancel", "ends a run and everything it started", quick=True),
         "resume": Command("bot.cli.resume", "starts an ended run again, in its own worktree", quick=True),
-        "retry": Command("bot.cli.retry", "starts an ended run again, from its beginning", quick=True),
+        "retry": Command("bot.cli.retry", "starts an ended run again, from its beginning", quick=True, configured=True),
         "say": Command("bot.cli.say", "inside a run: tells how it goes", quick=True),
     },
     "Tickets": {

@@ -90,7 +90,7 @@ class Lanes:
             if isinstance(event, Ignored):
                 self._inbox.ignored(entry.id, event.reason)
                 return
-            hints = self._look_again(entry, event) if isinstance(event, LookAgain) else self._decide(event)
+            came = self._look_again(entry, event) if isinstance(event, LookAgain) else self._decide(event)
         except Unavailable as problem:
             self._put_off(entry, problem)
             return
@@ -100,8 +100,11 @@ class Lanes:
         except Gone as problem:
             self._inbox.failed(entry.id, str(problem), None)
             return
+        if isinstance(came, Ignored):
+            self._inbox.done(entry.id, came.reason)
+            return
         self._inbox.done(entry.id)
-        for hint in hints:
+        for hint in came:
             self._hints.put(hint)
 
     def _wait_for_the_right(self, entry: Entry, problem: Forbidden) -> None:
@@ -130,7 +133,7 @@ class Lanes:
         event = source.read(kept.headers, kept.body, source=kept.entry.source, at=moment(kept.entry.received_at))
         return Ignored(event.reason) if isinstance(event, Malformed) else event
 
-    def _decide(self, event: Event) -> list[Hint]:
+    def _decide(self, event: Event) -> list[Hint] | Ignored:
         if isinstance(event.subject, PullRef) and event.head_sha is not None:
             with self._store.write() as connection:
                 at = event.at.timestamp()
@@ -138,7 +141,7 @@ class Lanes:
         decision = decide(event, self._desk)
         if isinstance(decision, Ignored):
             self._journal.say("ignored", delivery=event.delivery, why=decision.reason)
-            return []
+            return decision
         return carry_out(decision, event, self._store, self._journal, self._clock)
 
     def _put_off(self, entry: Entry, problem: Unavailable) -> None:

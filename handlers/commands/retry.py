@@ -13,7 +13,8 @@ from handlers.starting import Wish, head_now, notes, start
 from handlers.views import Desk, RunView
 
 
-def _handle(ask: Ask, desk: Desk, run: RunView) -> tuple[Start | Say | Once, ...]:
+def retried(ask: Ask, desk: Desk, run: RunView) -> tuple[Start | Say | Once, ...]:
+    """That run's task once more, as it is configured now, with the same arguments."""
     listing = desk.tasks(ask.project)
     tasks, said = listing.tasks, notes(listing, ask.on.repo)
     known = tasks.get(run.task)  # as it is configured now: a task that was taken away does not come back this way
@@ -33,5 +34,5 @@ RETRY = RunRecord(
     about="ended",
     purpose="to try again",
     or_asker=True,
-    handle=_handle,
+    handle=retried,
 )

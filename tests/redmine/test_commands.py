@@ -99,3 +99,19 @@ def test_a_claim_of_another_bot_is_given_back_by_force_alone(town: TicketTown) -
     assert town.site.status(number) == "New"
     for which in ("work:1x", "other:7", f"work:{number}"):
         assert leadsman(town, "claims", "release", which, "--force").returncode in {1, 2}
+
+
+def test_retry_works_a_ticket_again_and_reports_in_its_notes(town: TicketTown) -> None:
+    repo = town.shop()
+    number = town.site.ticket()
+    town.start()
+    town.site.change(number, notes="/run fix")
+    town.poll()
+    town.note(number, "# REPORT -")
+    (run,) = town.until("the run is closed", town.closed)
+    done = leadsman(town, "retry", run.name, "--wait", "60")
+    assert (0, "") == (done.returncode, done.stderr)
+    town.until("both are closed", lambda: town.closed(2))
+    said = town.note(number, "Report of run")  # beside the epoch: the ticket is where the first one has put it
+    assert f"on the command line with `leadsman retry {run.name}`" in said
+    town.assert_nothing_is_left(repo)

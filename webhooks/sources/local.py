@@ -36,6 +36,7 @@ from bot.model import (
     PullRef,
     Pushed,
     Repo,
+    Retried,
     Sha,
     Subject,
     TicketRef,
@@ -115,7 +116,7 @@ def _name(subject: Subject, what: Happening) -> str:
             return f"{subject.kind}.{what.kind}"
         case Updated() if isinstance(subject, IssueRef):
             return "issue.updated"
-        case Updated() | Claimable():
+        case Updated() | Claimable() | Retried():
             raise ValueError("that happens to no such thing of a forge")
         case Pushed():
             return "push" if isinstance(subject, BranchRef) else "pull.pushed"
