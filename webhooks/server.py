@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from weakref import WeakSet
 
@@ -25,6 +26,7 @@ from waitress.task import ThreadedTaskDispatcher, WSGITask
 from waitress.utilities import RequestEntityTooLarge
 
 from webhooks.receiver import SIZE, TOO_LARGE, Answer, Application
+from webhooks.signals import Signals
 from webhooks.sources import Headers
 
 log = logging.getLogger(__name__)
@@ -258,6 +260,7 @@ class Server:
             sockinfo=(sock.family, sock.type, sock.proto, sock.getsockname()),
             refusal=app.refusal,
         )
+        self._signals = Signals(self._map)
         self._stopping = threading.Event()
         # It warns of every request that has to wait for a thread, which is what a queue is for.
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
@@ -276,6 +279,16 @@ class Server:
         """Asks `run()` to end; returns at once, and may be called more than once and from a signal handler."""
         self._stopping.set()
         self._listener.pull_trigger()
+
+    @contextlib.contextmanager
+    def hearing_signals(self) -> Iterator[None]:
+        """Handlers of signals run at once, though `run()` waits. For the main thread, which has to be the one that runs
+        it."""
+        before = signal.set_wakeup_fd(self._signals.wake, warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
 
     def _turn(self, timeout: float) -> None:
         wasyncore.loop(timeout=timeout, map=self._map, use_poll=True, count=1)

@@ -62,7 +62,8 @@ def command(setting: Setting, listen: str | None) -> int:
             for warning in config.warnings:
                 log.warning("%s", warning)
             print(f"leadsman listens at {address}, home {folder}", flush=True)
-            server.run()
+            with server.hearing_signals():
+                server.run()
     return 0
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import json
+import select
 import signal
+import time
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
 
-from tests.stories.town import Town
+from tests.stories.town import BOUND, Town
 
 UNSET = "[forges.github] token_env: NOWHERE is not set. Set it in the server's environment."
 PARTS = {
@@ -103,6 +108,32 @@ def test_a_server_whose_address_is_known_may_be_told_to_reload(town: Town) -> No
         town.start()
         reload(town, town.config)
         town.stop()  # it would have ended by SIGHUP, not well
+
+
+def switches(pid: int) -> str:
+    """How often its main thread has gone to sleep."""
+    text = Path(f"/proc/{pid}/task/{pid}/status").read_text()
+    return text.partition("\nvoluntary_ctxt_switches:")[2].split()[0]
+
+
+def rests(pid: int) -> bool:
+    before = switches(pid)
+    select.select([], [], [], 0.5)
+    return before == switches(pid)
+
+
+def test_a_signal_is_heard_at_once_whichever_thread_the_kernel_gives_it_to(town: Town) -> None:
+    town.repo()
+    town.start()
+    assert town.server is not None
+    pid = town.server.pid
+    town.until("its main thread is at rest", functools.partial(rests, pid))
+    other = max(int(task.name) for task in Path(f"/proc/{pid}/task").iterdir())
+    begun = time.monotonic()
+    assert pid != other
+    assert ctypes.CDLL(None).tgkill(pid, other, signal.SIGTERM) == 0
+    assert town.server.wait(BOUND) == 0
+    assert time.monotonic() - begun < 8  # its loop wakes by itself after ten
 
 
 def test_a_forge_that_is_taken_away_while_a_run_of_it_works_is_waited_for(town: Town) -> None:
