@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +16,18 @@ PATH = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
 def _running(instance: str, environment: dict[str, str]) -> Iterator[Site]:
-    """Brings it up where nobody has, and then also down again."""
-    was_up = subprocess.call([UP, "status"], env={**PATH, **environment}) == 0
-    subprocess.run([UP, "up"], env={**PATH, **environment}, check=True, stdout=subprocess.DEVNULL, timeout=600)
-    yield Site(instance, environment)
-    if not was_up:
+    """Brings it up where nobody has, and then also down again, unless another session uses it by then."""
+    with Path(f"/tmp/leadsman-redmine-{instance}.users").open("w") as users:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        was_up = subprocess.call([UP, "status"], env={**PATH, **environment}) == 0
+        subprocess.run([UP, "up"], env={**PATH, **environment}, check=True, stdout=subprocess.DEVNULL, timeout=600)
+        yield Site(instance, environment)
+        if was_up:
+            return
+        try:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
         subprocess.run([UP, "down"], env={**PATH, **environment}, check=True, stdout=subprocess.DEVNULL)
 
 

@@ -140,11 +140,14 @@ running() { # the server's pid
 answers() { curl -sf -m 5 -o /dev/null "http://127.0.0.1:$PORT/issue_statuses.json"; }
 
 server_up() {
-    running >/dev/null && answers && return
+    if running >/dev/null; then # busy is not down: others may be using it
+        for _ in {1..12}; do answers && return; done
+    fi
     server_down
-    # A session, output and input of its own: a server that holds CI's pipe keeps CI from ending.
+    # A session, output and input of its own: a server that holds CI's pipe keeps CI from ending, and so does the shell
+    # that waits for it.
     (cd "$app" && www setsid sh -c 'echo $$ >"$0"; exec puma -e production -b "tcp://127.0.0.1:$1" -t "$2:$2" -w 0 config.ru' \
-        "$pidfile" "$PORT" "$threads" </dev/null >"$data/puma.log" 2>&1 &)
+        "$pidfile" "$PORT" "$threads") </dev/null >"$data/puma.log" 2>&1 &
     for _ in {1..600}; do
         answers && return
         sleep 0.1
