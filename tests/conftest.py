@@ -56,6 +56,12 @@ TOOLS = {
 """What `@pytest.mark.needs(...)` may name."""
 
 
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    # A job in the background of a script ignores these, and so would everything that the tests start.
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
+
+
 REQUIRE_ALL = os.environ.get("LEADSMAN_REQUIRE") == "all"
 """Read before the environment is emptied."""
 
