@@ -38,6 +38,9 @@ from webhooks.inbox import Inbox
 THREADS = 16
 """Workers. Each waits most of the time: for git, for a forge, for the disk."""
 
+ANOTHER_SECONDS = 2.0
+"""After so long what another host works is looked at again."""
+
 CLAIMS_SECONDS = 60.0
 """How often the trackers are looked through for claims that nobody works any more."""
 
@@ -94,25 +97,34 @@ class Bot:
     def _work(self) -> Mapping[str, Work]:
         """Each kind of hint, and who works it."""
         return {
-            "lane": self.lanes.work,
+            "lane": self._alone("lane", self.lanes.work),
             "waiting": self.slots.offer,
             "run": self.road.advance,
-            "answer": self.answers.settle,
+            "answer": self._alone("answer", self.answers.settle),
             "sweep": self.sweep.look,
             "tidy": self.tidying.sweep,
             "trash": self.tidying.empty,
             "load": self.load.sample,
-            "missed": self.news.missed.look,
-            "look": self.news.polling.look,
-            "poll": self._poll,
+            "missed": self._alone("missed", self.news.missed.look),
+            "look": self._alone("look", self.news.polling.look),
+            "poll": self._alone("poll", self._poll),
             "state": self.fleet.write,
             "spare": self.spares.prepare,
             "spares": self.spares.sweep,
-            "board": lambda _key: publish_boards(self.config, self.boards, self.journal),
+            "board": self._alone("board", lambda _key: publish_boards(self.config, self.boards, self.journal)),
             "merged": self.merged.sweep,
-            "claims": self._sweep_claims,
-            "scan": self._scan,
+            "claims": self._alone("claims", self._sweep_claims),
+            "scan": self._alone("scan", self._scan),
         }
+
+    def _alone(self, kind: str, work: Work) -> Work:
+        """What only one host may do at a time, in a store that several share."""
+
+        def one(key: str) -> float | None:
+            with self.store.alone(f"{kind} {key}") as mine:
+                return work(key) if mine else ANOTHER_SECONDS
+
+        return one
 
     def _make_slots(self) -> Slots:
         config = self.config
