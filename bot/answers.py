@@ -134,11 +134,13 @@ class Answers:
         talks: Talks,
         journal: Journal,
         *,
+        host: str,
         masking: Masking,
         patient: bool,
         clock: Callable[[], float],
     ) -> None:
         self._store = store
+        self._host = host
         self._patient = patient
         self._runs_dir = runs_dir
         self._talks = talks
@@ -155,6 +157,7 @@ class Answers:
         on: Thread = codec.load_any(Thread, row.subject)
         sections: tuple[Section, ...] = codec.load_any(tuple[Section, ...], row.sections)
         parts = [self._part(section) for section in sections]
+        self._leave_for_others(sections, parts)
         body = self._note(sections) if isinstance(on, TicketRef) else self._body(key, parts)
         try:
             talk = self._talks.about(on)
@@ -197,8 +200,12 @@ class Answers:
             row = runs.get(connection, run_id)
             intent = runs.intent(connection, run_id)
             position = runs.position(connection, row) if row is not None else 0
+            is_far = row is not None and row.host not in ("", self._host)
+            far = runs.said(connection, run_id) if is_far else None
         if row is None or intent is None:
             return Part(wording.unknown_run(run_id), well=False)
+        if far is not None:
+            return codec.load(Part, far)
         marker = f"<!-- leadsman run={run_id} head={intent.head} -->"
         held: Held | None = ages.read("held")
         if held is not None:
@@ -210,6 +217,17 @@ class Answers:
             above = f"{wording.outdated(intent.head, row.outdated)}\n\n" if row.outdated else ""
             return Part(above, well=well, marker=marker, report=RunDir(ages.path).report_json.read_text())
         return Part(self._under_way(ages, row, intent, position), well=None, marker=marker)
+
+    def _leave_for_others(self, sections: Sequence[Section], parts: Sequence[Part]) -> None:
+        """Of several runs in one comment, each host knows its own alone, and writes down what it says of them."""
+        ours = {
+            section.run_id: part for section, part in zip(sections, parts, strict=True) if isinstance(section, OfRun)
+        }
+        if len(ours) < 2:
+            return
+        with self._store.write() as connection:
+            for run_id, part in ours.items():
+                runs.say(connection, run_id, codec.dump(Part, part), host=self._host)
 
     def _under_way(self, ages: Ages, row: runs.Row, intent: Intent, position: int) -> str:
         if row.cancel is None and (asked := asked_of(row, intent.limit)) is not None:

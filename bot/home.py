@@ -109,21 +109,38 @@ def make(home: Path) -> Path:
     return home
 
 
-def own_name(home: Path) -> str:
-    """What the server of this home is called among the hosts that share a store: the host's name as it was at first.
-    It is kept, so that a host that is called otherwise after a restart still knows its runs for its own."""
-    path = home / "host"
+class Called(NamedTuple):
+    """A home among those that share a store."""
+
+    name: str
+    """The host's, as it was at first, or as somebody wrote it there."""
+    home: str
+    """A random id."""
+
+
+def called(home: Path) -> Called:
+    """What the server of this home is called among the hosts that share a store. It is kept, so that a host that is
+    called otherwise after a restart still knows its runs for its own."""
+    name, _, known = _kept(home / "host").partition("\n")
+    if name and known:
+        return Called(name.strip(), known.strip())
+    made = Called(name.strip() or os.uname().nodename, os.urandom(8).hex())
+    statefiles.write_text(home / "host", f"{made.name}\n{made.home}\n")
+    return made
+
+
+def _kept(path: Path) -> str:
     descriptor = statefiles.open_plain(path)
     if descriptor is not None:
         try:
-            kept = os.read(descriptor, 256).decode("utf-8", "replace").strip()
+            return os.read(descriptor, 512).decode("utf-8", "replace").strip()
         finally:
             os.close(descriptor)
-        if kept:
-            return kept
-    name = os.uname().nodename
-    statefiles.write_text(path, f"{name}\n")
-    return name
+    return ""
+
+
+def own_name(home: Path) -> str:
+    return called(home).name
 
 
 def lock_file(home: Path) -> Path:

@@ -227,10 +227,13 @@ class Road:
             return runs.lease_of(connection, run_id)
 
     def _may_be_ours(self, run_id: str) -> bool:
-        """Whether the run is this host's, or nobody's yet. Another's is nothing to us: its files are there."""
+        """Whether the run is this host's, or nobody's yet. Another's is nothing to us: its files are there; and where
+        hosts share a store, the files of one that waits are made by the host that takes it."""
         with self._store.read() as connection:
             row = runs.get(connection, run_id)
-        return row is None or row.host in ("", self._host)
+        if row is None or row.host == self._host:
+            return True
+        return not row.host and (row.is_called_off or not self._store.is_shared)
 
     def _adopt(self, run_id: str) -> bool:
         with self._store.write() as connection:

@@ -36,6 +36,8 @@ LOOK_AGAIN = 15.0
 """Seconds until a host that was overloaded, a store that could not be read, or what was left to another host is looked
 at again: nobody tells."""
 
+TOLD = "told"
+
 ENDED = frozenset({"follow", "check", "publish", "blocked", "interrupted"})
 """Phases of a run whose command has ended: all that can be known of one on another host."""
 
@@ -58,6 +60,8 @@ class Slots:
         runs_dir: Path,
         *,
         host: str,
+        home: str = "",
+        tell: Callable[[str], None] = lambda _kind: None,
         parallel: Mapping[str, int],
         load: Callable[[], tuple[float | None, int]],
         hints: Hints,
@@ -66,9 +70,11 @@ class Slots:
         cycle_ends: float | None = None,
         run_limit: int = 0,
     ) -> None:
-        """`cycle_ends`: when whoever started us wants to be done, by `clock`; no run starts that may not end by then,
-        at `run_limit` seconds a run."""
+        """`tell`: has the other hosts look, too. `cycle_ends`: when whoever started us wants to be done, by `clock`; no
+        run starts that may not end by then, at `run_limit` seconds a run."""
         self.host = host
+        self._home = home
+        self._tell = tell
         self._cycle_ends = cycle_ends
         self._run_limit = run_limit
         self._store = store
@@ -90,7 +96,7 @@ class Slots:
     def join(self) -> None:
         """Makes this host known to the others; before that it decides nothing."""
         with self._store.write() as connection:
-            hosts.join(connection, self._myself())
+            hosts.join(connection, self._myself(), self._home)
 
     def leave(self) -> None:
         """Tells the others not to wait for this host. What it runs goes on, and keeps its slots."""
@@ -106,8 +112,10 @@ class Slots:
         slots = self._settings.slots + sum(row.slots for row in others if self._counts(row))
         return self._settings.max_concurrent or slots
 
-    def offer(self, _key: str = "") -> float | None:
+    def offer(self, key: str = "") -> float | None:
         """Leases slots to whoever may start. What may not stays waiting, with the reason; nothing is dropped.
+
+        `key`: `TOLD` where another host asked for this look. It is not asked back: the two may see it differently.
 
         A store that can't be read admits nobody, and is said to be so until it can be.
         """
@@ -128,6 +136,8 @@ class Slots:
             if not row.reason:  # said once: a queue that moves must not edit every comment that waits in it
                 self._hints.put(Hint("answer", row.answer))
         self._hints.put(Hint("state"))
+        if look_again is not None and key != TOLD:
+            self._tell("waiting")
         return look_again
 
     def _decide(

@@ -257,6 +257,13 @@ def log_tail(run_id: str, task: str, lines: Sequence[str]) -> str:
     return f"The end of the log of run {code(run_id)} ({code(task)}):\n\n{text}"
 
 
+def files_elsewhere(run_id: str, task: str, host: str, command: str) -> str:
+    return (
+        f"Run {code(run_id)} of {code(task)} is on the host {code(host)}, and so are its files. "
+        f"Whoever operates it can look there: {code(command)}"
+    )
+
+
 def _last_bytes(text: str, most: int) -> str:
     raw = text.encode(errors="backslashreplace")
     return raw.decode() if len(raw) <= most else "[...]\n" + raw[-most:].decode(errors="ignore")

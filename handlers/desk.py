@@ -68,12 +68,14 @@ class Index:
         runs_dir: Path,
         masking: Masking,
         *,
+        host: str,
         counts: Callable[[sa.Connection], Counts],
         passes: Callable[[], Passes],
     ) -> None:
         self._store = store
         self._runs_dir = runs_dir
         self._masking = masking
+        self._host = host
         self._counts = counts
         self._passes = passes
 
@@ -118,6 +120,7 @@ class Index:
             row.closed_at is None,
             pid=status.get("pid") if status.get("state") == "running" else None,
             starts=starts(read_json(run.spec) or {}),
+            host="" if row.host == self._host else row.host,
         )
 
 

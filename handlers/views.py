@@ -101,6 +101,8 @@ class RunView:
     """Of its command, while that is alive."""
     starts: int = 1
     """How often its command was started."""
+    host: str = ""
+    """The other host that has its files; empty where they are here."""
 
     @property
     def run_id(self) -> RunId:

@@ -43,6 +43,11 @@ class Store:
         # https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
         self._handle: int | None = None
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other hosts may serve it, too."""
+        return self.engine.name == "postgresql"
+
     def check(self) -> None:
         """Raises `Unavailable` where SQLite's file is gone, another one, or no database any more: SQLite itself goes on
         with what it has in memory, and what it decided from that would not last."""
@@ -88,7 +93,7 @@ class Store:
         PostgreSQL holds it for as long as the connection lives, so a host that dies gives it back. SQLite's file has
         one server, and that one keeps its own threads apart. Raises `Unavailable`.
         """
-        if self.engine.name != "postgresql":
+        if not self.is_shared:
             yield True
             return
         key = int.from_bytes(sha256(name.encode()).digest()[:8], signed=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from bot.errors import UserError
 from bot.store import schema
 
 hosts = schema.hosts.c
@@ -53,10 +54,21 @@ def speak(connection: sa.Connection, row: HostRow, before: HostRow | None) -> No
         connection.execute(schema.hosts.update().where(hosts.name == row.name).values(**values))
 
 
-def join(connection: sa.Connection, row: HostRow) -> None:
-    """Makes the host known before it decides anything; what an older Leadsman gave a slot to is its own."""
+def join(connection: sa.Connection, row: HostRow, home: str = "") -> None:
+    """Makes the host known before it decides anything; what an older Leadsman gave a slot to is its own.
+
+    `home`: the id of its home. Raises `UserError` where another home has that name here: each would take the other's
+    runs for its own.
+    """
     before = next((one for one in known(connection) if one.name == row.name), None)
+    named = connection.execute(sa.select(hosts.home).where(hosts.name == row.name)).scalar() or home
+    if named != home:
+        raise UserError(
+            f"Another home serves this store under the name {row.name} already. Two homes can't share a name: write "
+            "another one into the file `host` of this home, alone on its first line, and start it again."
+        )
     speak(connection, row, before)
+    connection.execute(schema.hosts.update().where(hosts.name == row.name).values(home=home))
     connection.execute(schema.leases.update().where(leases.host == "").values(host=row.name))
     under_way = (runs.host == "") & (runs.phase != "waiting") & runs.closed_at.is_(None)
     connection.execute(schema.runs.update().where(under_way).values(host=row.name))

@@ -47,10 +47,16 @@ def _local_events(connection: sa.Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE local_comments ADD COLUMN event TEXT NOT NULL DEFAULT ''")
 
 
+def _shared(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN part TEXT")
+    connection.exec_driver_sql("ALTER TABLE hosts ADD COLUMN home TEXT NOT NULL DEFAULT ''")
+
+
 STEPS: Mapping[int, Callable[[sa.Connection], None]] = {
     1: _resume,
     2: _claim_events,
     3: _stop,
     4: _hosts,
     5: _local_events,
+    6: _shared,
 }

@@ -16,6 +16,9 @@ runs = schema.runs.c
 leases = schema.leases.c
 
 
+NOW = 0.0
+"""`due_at` of what the next sweep is to take up, on whichever host that is."""
+
 HELD = "held by another run"
 """`reason` of a closed run that never came to hold what it asked for."""
 
@@ -214,22 +217,33 @@ def note(connection: sa.Connection, run_id: str, **values: object) -> None:
     connection.execute(schema.runs.update().where(runs.run_id == run_id).values(**values))
 
 
+def say(connection: sa.Connection, run_id: str, part: str, *, host: str) -> None:
+    """Writes down what a comment says of a run, where it is that host's."""
+    connection.execute(schema.runs.update().where(runs.run_id == run_id, runs.host == host).values(part=part))
+
+
+def said(connection: sa.Connection, run_id: str) -> str | None:
+    """What its host wrote down; None where it never did."""
+    return connection.execute(sa.select(runs.part).where(runs.run_id == run_id)).scalar()
+
+
 def ask_cancel(connection: sa.Connection, run_id: str, by: str) -> None:
     """Marks the run for its end, once: the first to ask is the one that the report names."""
     update = schema.runs.update().where(runs.run_id == run_id, runs.cancel.is_(None), runs.closed_at.is_(None))
-    connection.execute(update.values(cancel=by))
+    connection.execute(update.values(cancel=by, due_at=NOW))
 
 
 def ask_to_stop(connection: sa.Connection, run_id: str, by: str, at: float) -> None:
     """Marks the run for its end after its turn, once; one whose end was asked for already is left to that."""
     free = (runs.cancel.is_(None), runs.stop_by.is_(None), runs.closed_at.is_(None))
     update = schema.runs.update().where(runs.run_id == run_id, *free)
-    connection.execute(update.values(stop_by=by, stop_at=at))
+    connection.execute(update.values(stop_by=by, stop_at=at, due_at=NOW))
 
 
 def ask_resume(connection: sa.Connection, run_id: str, start: int) -> None:
     """Asks for the `start`th start of its command. Asked for twice, it comes once."""
-    connection.execute(schema.runs.update().where(runs.run_id == run_id, runs.closed_at.is_(None)).values(resume=start))
+    update = schema.runs.update().where(runs.run_id == run_id, runs.closed_at.is_(None))
+    connection.execute(update.values(resume=start, due_at=NOW))
 
 
 @dataclass(frozen=True, slots=True)

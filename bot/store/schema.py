@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 6
+VERSION = 7
 """What `bot.store.engine` migrates to; each step up has a function in `bot.store.migrations`."""
 
 metadata = sa.MetaData()
@@ -70,6 +70,7 @@ runs = sa.Table(
     sa.Column("outdated", sa.Text),  # the head that replaced its own
     sa.Column("resume", sa.Integer),  # which start of its command was asked for: 2 = the first resume
     sa.Column("closed_at", sa.Float),
+    sa.Column("part", sa.Text),  # JSON of bot.answers.Part: what a comment says of it that other hosts write, too
     sa.Column("host", sa.Text, nullable=False, server_default=""),  # whose it is; empty until it is given a slot
     sa.Index("runs_open", "closed_at", "due_at"),
     sa.Index("runs_subject", "subject"),
@@ -79,6 +80,7 @@ hosts = sa.Table(  # the hosts that serve this store, as each says of itself
     "hosts",
     metadata,
     sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("home", sa.Text, nullable=False, server_default=""),  # a random id of the home that has this name
     sa.Column("slots", sa.Integer, nullable=False),
     sa.Column("load", sa.Float),  # its load as admission sees it; null = not known yet
     sa.Column("most_load", sa.Float, nullable=False),  # above that it starts nothing

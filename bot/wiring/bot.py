@@ -11,15 +11,17 @@ from bot.config import Config
 from bot.dashboard.reading import Reading
 from bot.dispatch import Dispatcher, Hint, Work
 from bot.fleetstate import FleetState, counts
+from bot.home import called
 from bot.hostload import LoadWindow
 from bot.journal import Journal
 from bot.model import RunId
 from bot.passview import Passes, passes
 from bot.projects import Project
 from bot.signing import own_key
-from bot.slots import Slots
+from bot.slots import TOLD, Slots
 from bot.store import runs
 from bot.store.engine import Store
+from bot.store.telling import Telling
 from bot.talk import Talks
 from bot.timeline import Timeline
 from bot.watch import Watcher
@@ -56,6 +58,7 @@ class Bot:
         self.inbox = Inbox(store, world.clock, limit=config.server.queue_limit)
         self.dispatcher = Dispatcher(threads=THREADS)
         self.watcher = Watcher(lambda run_id: self.dispatcher.put(Hint("run", run_id)))
+        self.telling = Telling(store, world.name, self._heard)
         self.load = LoadWindow(world.home, world.environ, world.clock)
         self.slots = self._make_slots()
         self._configuration = _reading_of_configuration(world.clock(), "")
@@ -67,6 +70,7 @@ class Bot:
             world.runs,
             Talks(self.outside.forges, self.outside.trackers),
             self.journal,
+            host=world.name,
             masking=self.outside.masking,
             patient=world.patient,
             clock=world.clock,
@@ -99,7 +103,7 @@ class Bot:
         return {
             "lane": self._alone("lane", self.lanes.work),
             "waiting": self.slots.offer,
-            "run": self.road.advance,
+            "run": self._advance,
             "answer": self._alone("answer", self.answers.settle),
             "sweep": self.sweep.look,
             "tidy": self.tidying.sweep,
@@ -133,6 +137,8 @@ class Bot:
             config.fleet,
             self.world.runs,
             host=self.world.name,
+            home=called(self.world.home).home,
+            tell=self.telling.tell,
             parallel={str(project.repo).casefold(): project.max_parallel for project in config.projects},
             load=self.load.p95,
             hints=self.dispatcher,
@@ -153,6 +159,7 @@ class Bot:
                 self.store,
                 world.runs,
                 self.outside.masking,
+                host=world.name,
                 counts=lambda connection: counts(connection, self.slots),
                 passes=self.passes,
             ),
@@ -207,6 +214,7 @@ class Bot:
     def start(self) -> None:
         """Begins to work; what a server that was killed left lying is found by the first sweep."""
         self.slots.join()
+        self.telling.start()
         self.fleet.write()
         self.watcher.start()
         self.dispatcher.start(self._work())
@@ -229,6 +237,7 @@ class Bot:
 
     def stop(self, timeout: float = 10.0) -> None:
         """Ends working. Runs go on: they are not ours to end, and whoever starts next takes up where they are."""
+        self.telling.stop()
         self.dispatcher.stop(timeout)
         self.watcher.stop()
         self.slots.leave()
@@ -237,6 +246,29 @@ class Bot:
         """The file was read anew and not taken up: this bot stays in force."""
         self._configuration = _reading_of_configuration(self.world.clock(), problem)
         self.dispatcher.put(Hint("state"))
+
+    # ── other hosts of the same store ────────────────────────────────────────────────────────────────────────────
+
+    def _advance(self, run_id: str) -> float | None:
+        if self._is_far(run_id):
+            self.telling.tell("run", run_id)
+            return None
+        return self.road.advance(run_id)
+
+    def _is_far(self, run_id: str) -> bool:
+        with self.store.read() as connection:
+            row = runs.get(connection, run_id)
+        return row is not None and row.host not in ("", self.world.name)
+
+    def _heard(self, kind: str, key: str) -> None:
+        """What another host tells is looked at and not told on, so that no two tell each other for good."""
+        match kind:
+            case "waiting":
+                self.dispatcher.put(Hint(kind, TOLD))
+            case "run" if not self._is_far(key):
+                self.dispatcher.put(Hint(kind, key))
+            case "sweep":
+                self.dispatcher.put(Hint(kind))
 
     # ── trackers, by the clock ───────────────────────────────────────────────────────────────────────────────────
 

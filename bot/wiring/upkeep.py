@@ -59,7 +59,9 @@ class Sweep:
         if row.host not in ("", self._host):
             return False
         if row.phase == "waiting" and not row.is_called_off:
-            return not (self._runs_dir / row.run_id / "intent.json").exists()  # it is offered a slot, not advanced
+            return (
+                not self._store.is_shared and not (self._runs_dir / row.run_id / "intent.json").exists()
+            )  # it is offered a slot, not advanced
         return before is None or row.due_at <= before
 
 

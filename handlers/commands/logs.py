@@ -18,6 +18,10 @@ def _handle(ask: Ask, desk: Desk, run: RunView) -> tuple[Say, ...]:
     if not (asked.isascii() and asked.isdigit() and len(asked) < 5 and 0 < int(asked) <= _MOST_LINES):
         wanted = f"a number from 1 to {_MOST_LINES}"
         return (Say(wording.bad_value("lines", asked, wanted, usage=LOGS.usage), well=False),)
+    if run.host:
+        return (
+            Say(wording.files_elsewhere(run.run_id, run.task, run.host, f"leadsman logs {run.run_id}"), well=False),
+        )
     return (Say(wording.log_tail(run.run_id, run.task, desk.runs.log_tail(run.run_id, int(asked)))),)
 
 

@@ -10,6 +10,10 @@ from handlers.views import Desk, RunView
 
 
 def _handle(_ask: Ask, desk: Desk, run: RunView) -> tuple[Say, ...]:
+    if run.host:
+        return (
+            Say(wording.files_elsewhere(run.run_id, run.task, run.host, f"leadsman show {run.run_id}"), well=False),
+        )
     findings = desk.verified(run)
     if not findings:
         return (Say(wording.no_report(run.run_id), well=False),)

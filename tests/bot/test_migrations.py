@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.home import own_name
+from bot.home import called, own_name
 from bot.model import Lease
 from bot.store import StoreSettings, hosts, runs, schema
 from bot.store.engine import FILE, open_store
@@ -66,6 +66,7 @@ def shape(file: Path) -> dict[str, object]:
 
 
 UNDO = {
+    6: "ALTER TABLE hosts DROP COLUMN home; ALTER TABLE runs DROP COLUMN part",
     5: "ALTER TABLE local_comments DROP COLUMN event",
     4: "DROP TABLE hosts; ALTER TABLE runs DROP COLUMN host; DROP TABLE leases; CREATE TABLE leases ("
     "slot TEXT NOT NULL PRIMARY KEY, id TEXT NOT NULL, run_id TEXT NOT NULL UNIQUE, repo TEXT NOT NULL, "
@@ -117,7 +118,10 @@ def test_a_store_of_the_first_schema_becomes_like_a_new_one_and_its_runs_keep_th
 
 
 def test_a_home_keeps_its_servers_name(tmp_path: Path) -> None:
-    name = own_name(tmp_path)
-    assert name == (tmp_path / "host").read_text().strip()
+    first = called(tmp_path)
+    assert first == called(tmp_path)
+    assert [*first] == (tmp_path / "host").read_text().splitlines()
     (tmp_path / "host").write_text("build-7\n")
-    assert "build-7" == own_name(tmp_path)
+    second = called(tmp_path)
+    assert "build-7" == second.name == own_name(tmp_path)
+    assert second == called(tmp_path) != first

@@ -310,6 +310,17 @@ def test_status_lists_the_runs_and_why_they_wait(room: Room) -> None:
     assert "No run was asked for" in room.says("rea", "/status", on=ISSUE)
 
 
+@pytest.mark.parametrize(("command", "look"), [("/logs", "leadsman logs"), ("/verify", "leadsman show")])
+def test_of_a_run_on_another_host_it_is_said_where_its_files_are(room: Room, command: str, look: str) -> None:
+    room.says("will", "/run fix")
+    room.rows = [replace(room.rows[0], host="build-7", is_open=False)]
+    run_id = room.rows[0].run_id
+    assert room.says("rea", command) == (
+        f"Run `{run_id}` of `fix` is on the host `build-7`, and so are its files. "
+        f"Whoever operates it can look there: `{look} {run_id}`"
+    )
+
+
 def test_logs_show_the_end_and_stay_in_their_block(room: Room) -> None:
     assert room.says("rea", "/logs") == "There is no run to show a log of here. `/status` lists what there is."
     room.says("will", "/run fix")

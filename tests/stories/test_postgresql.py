@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import requests
@@ -11,6 +13,7 @@ import requests
 from tests.bot import console
 from tests.postgres import Cluster, running
 from tests.stories.town import Town
+from tests.world import Pull, World
 
 pytestmark = [pytest.mark.needs("postgresql"), pytest.mark.xdist_group("postgresql")]
 
@@ -48,6 +51,54 @@ def test_a_server_killed_at_any_point_loses_nothing_and_doubles_nothing(shop: To
     assert [f"refs/heads/leadsman/run/{run.name}"] == shop.run_branches(repo)
     shop.assert_nothing_is_left(repo)
     assert not (shop.home / "leadsman.db").exists()
+
+
+def test_two_hosts_work_one_comment_and_it_says_what_both_did(tmp_path: Path, world: World, cluster: Cluster) -> None:
+    """The delivery comes to both, and each of its two runs waits for the other to be on."""
+    anna, zoe = towns = [Town(tmp_path / name, world, slots=1) for name in ("anna", "zoe")]
+    repo = anna.repo(max_parallel=2)
+    for mine, other in (("fix", "mend"), ("mend", "fix")):
+        meet = (
+            f"touch {tmp_path}/{mine}; while [ ! -e {tmp_path}/{other} ]; do sleep 0.05; done; echo {mine} > {mine}.txt"
+        )
+        anna.task(mine, ["sh", "-c", meet])
+    anna.config += f'\n[store]\nurl = "{cluster.database()}"\n'
+    zoe.config = anna.config
+    try:
+        for town in towns:
+            (town.home / "host").write_text(f"{town.folder.name}\n")
+            town.start()
+        pull = anna.pull_of(repo)
+        told = pull.comment("alice", "/run fix\n/run mend")
+        with ThreadPoolExecutor(2) as pool:
+            assert [200, 202] == sorted(pool.map(lambda town: town.deliver(told).status, towns))
+        for town in towns:
+            town.until(f"{town.folder.name} has closed its run", town.closed)
+            assert 1 == len(town.runs())
+        anna.until("the comment has both", lambda: _both(anna, pull))
+        assert 2 == len(anna.run_branches(repo))
+        anna.until("rocket", lambda: "rocket" in anna.reactions(told))
+        for town in towns:
+            town.assert_nothing_is_left(repo)
+    finally:
+        for town in towns:
+            town.close()
+
+
+def _both(town: Town, pull: Pull) -> bool:
+    (said,) = town.answers(pull)
+    return "**Published** `fix`" in said and "**Published** `mend`" in said
+
+
+def test_a_second_home_under_the_same_name_is_refused(shop: Town, tmp_path: Path) -> None:
+    shop.start()
+    other = tmp_path / "other"
+    other.mkdir()
+    environ = {"LEADSMAN_HOME": str(other / "home"), "BOT_TOKEN": shop.bot.token, "HOOK_SECRET": "x"}
+    (other / "leadsman.toml").write_text(shop.config)
+    done = console.leadsman("serve", cwd=other, environ=environ)
+    assert 1 == done.code
+    assert "Another home serves this store under the name" in done.err
 
 
 def test_what_waits_is_listed_with_its_place_and_why(shop: Town) -> None:

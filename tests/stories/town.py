@@ -62,7 +62,7 @@ class Town:
         self.folder = folder
         self.world = world
         self.home = folder / "home"
-        self.home.mkdir(mode=0o700)
+        self.home.mkdir(mode=0o700, parents=True)
         self.config = CONFIG.format(api_url=world.api_url, slots=slots, poll_seconds=poll_seconds, port=port)
         self.bot = world.user("leadsman-bot")
         self.variables: dict[str, str] = {}
