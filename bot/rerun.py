@@ -41,7 +41,9 @@ class Rerun:
             claim = f"check {' '.join(verdict.argv)}"
             try:
                 yield self._again(claim, number, verdict, report.checked_at)
-            except (GitError, OSError) as problem:
+            except GitError as problem:
+                yield unknown(claim, problem.brief)
+            except OSError as problem:
                 yield unknown(claim, str(problem))
 
     def _again(self, claim: str, number: int, then: Verdict, tip: str) -> Finding:

@@ -67,6 +67,8 @@ _SETTINGS = (
     ("push.gpgSign", "false"),
     ("fetch.writeCommitGraph", "false"),
     ("transfer.advertiseSID", "false"),
+    # What is asked for above (`GIT_GRAFT_FILE`) is no news in every error.
+    ("advice.graftFileDeprecated", "false"),
     # The header with the token would follow a redirect to another host.
     ("http.followRedirects", "false"),
     ("http.sslVerify", "true"),

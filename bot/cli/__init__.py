@@ -5,6 +5,7 @@ Nothing heavy is imported here: a command costs only what it needs itself.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -26,6 +27,7 @@ def main() -> int:
 
         return pass_.main(sys.argv[2:])
     _open_what_is_closed()
+    _write_what_can_be_written()
     try:
         return _guarded(sys.argv[1:])
     except BrokenPipeError:
@@ -41,6 +43,13 @@ def _open_what_is_closed() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+
+
+def _write_what_can_be_written() -> None:
+    """A letter that the output's encoding has not is written out, and no reason to end."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _guarded(argv: Sequence[str]) -> int:

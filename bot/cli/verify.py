@@ -95,6 +95,8 @@ def _nothing_checked() -> Iterator[None]:
         raise UserError(problem.text, code=2 if problem.code == 2 else 3) from problem
     except GitError as problem:
         raise UserError(f"The repository can't be read: {problem.brief}.", code=3) from problem
+    except OSError as problem:
+        raise UserError(f"It can't be checked here: {problem.strerror} ({problem.filename}).", code=3) from problem
 
 
 def _key(setting: Setting, named: str | None) -> PublicKey | None:

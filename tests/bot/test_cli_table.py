@@ -43,6 +43,13 @@ def test_a_pipe_gets_plain_columns(tmp_path: Path) -> None:
     assert "\x1b" not in out
 
 
+def test_a_letter_that_the_output_has_not_is_written_out(tmp_path: Path) -> None:
+    (tmp_path / "leadsman.toml").write_text('[[task]]\nname = "caf\u00e9"\nrun = ["x"]\nhelp = "\u2026"\n')
+    seen = leadsman("config", "explain", cwd=tmp_path, environ={"LC_ALL": "C", "PYTHONIOENCODING": "ascii"})
+    assert 0 == seen.code, seen
+    assert "\\u2026" in seen.out
+
+
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
