@@ -255,6 +255,19 @@ def test_what_holds_no_report_could_not_be_checked_and_says_the_next_step(strang
     assert any(step in found.err for step in ("Name a run's report.json", "Give a commit's whole id", "can't be read"))
 
 
+def test_a_file_whose_name_looks_like_a_secret_is_no_difference(
+    town: Town, repo: Repository, pull: Pull, tmp_path: Path
+) -> None:
+    town.task("names", ["sh", "-c", "echo a > sk-translations-of-the-whole-app.json"])
+    town.start()
+    town.says(pull, "/run names")
+    (run,) = town.until("the run is closed", town.closed)
+    stranger = Stranger(tmp_path / "elsewhere", town, repo, run)
+    assert ("***.json",) == tuple(change.path for change in read(stranger.report.read_text()).report.changes)
+    found = stranger.verify(str(stranger.report))
+    assert (0, "holds") == (found.code, found.verdicts["figures"][0])
+
+
 def test_a_run_that_published_nothing_is_checked_too(town: Town, repo: Repository, pull: Pull, tmp_path: Path) -> None:
     town.task("fails", FIX, '[[task.verify]]\nrun = ["false"]\n')
     town.start()
