@@ -258,7 +258,8 @@ def test_what_holds_no_report_could_not_be_checked_and_says_the_next_step(strang
 def test_a_file_whose_name_looks_like_a_secret_is_no_difference(
     town: Town, repo: Repository, pull: Pull, tmp_path: Path
 ) -> None:
-    town.task("names", ["sh", "-c", "echo a > sk-translations-of-the-whole-app.json"])
+    script = town.script("names", "#!/bin/sh\necho a > sk-translations-of-the-whole-app.json\n")
+    town.task("names", [script])
     town.start()
     town.says(pull, "/run names")
     (run,) = town.until("the run is closed", town.closed)
