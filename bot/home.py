@@ -72,15 +72,29 @@ class HomeLock:
 def resolve(given: str | None, environ: Mapping[str, str]) -> Path:
     """`given`, else $LEADSMAN_HOME, else ~/.local/state/leadsman; absolute. Makes nothing.
 
-    Raises `UserError` (2) where there is none of the three.
+    `~` is $HOME or, where that is empty or unset (a service, a cron job), what the system knows of the user. Raises
+    `UserError` (2) where there is none of the three.
     """
     named = given or environ.get("LEADSMAN_HOME", "").strip()
     if named:
         return Path(named).absolute()
+    return (Path(environ.get("HOME") or _users_own()) / ".local/state/leadsman").absolute()
+
+
+def _users_own() -> str:
+    """Users without a folder of their own have `/` or nothing there."""
+    import pwd
+
     try:
-        return Path(environ["HOME"] if environ.get("HOME") else Path.home()) / ".local/state/leadsman"
-    except RuntimeError:
-        raise UserError("There is no home folder here. Name one with --home or LEADSMAN_HOME.", code=2) from None
+        folder = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        folder = ""
+    if folder.strip("/"):
+        return folder
+    raise UserError(
+        "HOME is not set, and the system knows no folder of this user. Name a home with LEADSMAN_HOME or --home.",
+        code=2,
+    )
 
 
 def make(home: Path) -> Path:

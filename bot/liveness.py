@@ -35,6 +35,12 @@ ASKED_TO_END = ("created", "blocked", "lost")
 
 LOST = "ended without reporting (killed, or the host went away)"
 
+NEVER_BEGAN = "was never started (whoever handed it off was killed before)"
+
+BEGINS_WITHIN = 10.0
+"""Seconds from a run's directory to its lock, which is then held until the run has ended. It takes milliseconds, and
+who is slower finds the run lost, and does not start it."""
+
 BOUND = 30.0
 """Seconds for the end of a run that was told to end, beyond its graces."""
 
@@ -57,6 +63,8 @@ def reading(path: Path) -> Status:
         return _reading_without_status(run, status)
     if status["state"] in ASKED_TO_END and is_there(run.cancel):
         return _write_off(run)
+    if status["state"] == "created" and _never_began(run):
+        return _write_off(run)
     if status["state"] != "running" or _is_supervised(run, status):
         return status
     status = status_of(run) or status  # its last word came before the lock was free
@@ -65,6 +73,15 @@ def reading(path: Path) -> Status:
     if remains(path):
         return {**status, "supervisor": "gone"}
     return _write_off(run)
+
+
+def _never_began(run: RunDir) -> bool:
+    """Whether its directory was made some time ago and nobody is about to start it."""
+    try:
+        age = abs(time.time() - os.lstat(run.status).st_mtime)  # the clock may have been set back
+    except OSError:
+        return False
+    return age > BEGINS_WITHIN and not is_locked(run.alive_lock) and not remains(run.path)
 
 
 def _reading_without_status(run: RunDir, status: Status | None) -> Status:
@@ -115,8 +132,9 @@ def _gone(run: RunDir) -> Status:
     if asked is not None and status["state"] in ("running", *ASKED_TO_END):
         by, reason = asked.get("by"), asked.get("reason") or "cancelled"
         return {**status, **now, "state": "cancelled", "stop_reason": reason, "cancelled_by": by}
-    if status["state"] == "running":
-        return {**status, **now, "state": "lost", "error": LOST}
+    if status["state"] in ("created", "running"):
+        why = LOST if status["state"] == "running" else NEVER_BEGAN
+        return {**status, **now, "state": "lost", "error": why}
     return status
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.launchers import start
 from bot.liveness import end, reading, request_cancel
-from bot.rundir import all_runs, read_json
+from bot.rundir import RunDir, all_runs, read_json, take_lock
 from tests.bot.harbour import PYTHON, WAIT, Fifo, Harbour, alive, command, kill, record
 
 LEADSMAN = Path(PYTHON).with_name("leadsman")
@@ -469,3 +470,48 @@ def test_attach_shows_the_live_terminal_and_leaving_it_ends_no_run(harbour: Harb
     assert os.waitpid(child, 0)[1] == 0
     os.close(terminal)
     assert reading(run.path)["state"] == "running"
+
+
+# ── never started ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def left(harbour: Harbour) -> RunDir:
+    """A run whose caller was killed before it started anything, some time ago."""
+    run = harbour.make("true")
+    os.utime(run.status, (1.0, 1.0))
+    return run
+
+
+def test_what_was_never_started_is_waited_for_while_it_may_begin_and_is_lost_then(harbour: Harbour) -> None:
+    run = harbour.make("true")
+    assert harbour.leadsman("wait", run.path.name, "--timeout", "0.1").code == 124
+    os.utime(run.status, (1.0, 1.0))
+    done = harbour.leadsman("wait", run.path.name)
+    assert (1, f"{run.path.name} lost round 1 was never started (whoever handed it off was killed before)\n") == (
+        done.code,
+        done.out,
+    )
+    assert record(run)["status"] == "starting"
+
+
+@pytest.mark.parametrize("verb", ["status", "show"])
+def test_whoever_looks_at_what_was_never_started_is_told(harbour: Harbour, verb: str) -> None:
+    done = harbour.leadsman(verb, left(harbour).path.name)
+    assert done.code == 0
+    assert "was never started" in done.out
+
+
+def test_a_start_that_is_under_way_is_not_lost_however_long_it_takes(harbour: Harbour) -> None:
+    run = left(harbour)
+    lock = take_lock(run.alive_lock)
+    assert lock is not None
+    assert reading(run.path)["state"] == "created"
+    os.close(lock)
+
+
+def test_a_caller_that_comes_too_late_starts_nothing(harbour: Harbour) -> None:
+    run = left(harbour)
+    assert reading(run.path)["state"] == "lost"
+    assert start(run.path, "setsid").supervisor_pid is None
+    assert reading(run.path)["state"] == "lost"
+    assert harbour.leadsman("retry", run.path.name, "--wait", "60").code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import signal
 import stat
 import subprocess
@@ -16,6 +17,17 @@ import pytest
 from bot import home
 from bot.errors import UserError
 from tests.bot.console import leadsman
+
+ASKS = """
+import os, sys
+from bot import home
+from bot.errors import UserError
+try:
+    print(home.resolve(None, os.environ))
+except UserError as refused:
+    print(refused.text)
+    sys.exit(refused.code)
+"""
 
 HOLDS = """
 import sys
@@ -57,6 +69,27 @@ def test_the_home_is_given_or_named_or_the_users_own() -> None:
     assert Path("/named") == home.resolve(None, environ)
     assert Path("/home/ann/.local/state/leadsman") == home.resolve(None, {"HOME": "/home/ann", "LEADSMAN_HOME": " "})
     assert Path.cwd() / "here" == home.resolve("here", environ)
+
+
+@pytest.mark.parametrize("environ", [{}, {"HOME": ""}, {"HOME": "", "LEADSMAN_HOME": ""}])
+def test_without_a_home_variable_the_system_says_where_the_users_own_folder_is(environ: dict[str, str]) -> None:
+    assert Path(pwd.getpwuid(os.getuid()).pw_dir) / ".local/state/leadsman" == home.resolve(None, environ)
+
+
+@pytest.mark.needs("mount")  # as root
+@pytest.mark.parametrize("variable", [{}, {"HOME": ""}])
+def test_a_user_whom_the_system_does_not_know_is_asked_for_a_home(variable: dict[str, str]) -> None:
+    nobody = 987_654
+    done = subprocess.run(
+        ["setpriv", f"--reuid={nobody}", f"--regid={nobody}", "--clear-groups", sys.executable, "-c", ASKS],
+        cwd="/",
+        env={"PYTHONPATH": str(Path(home.__file__).parents[1]), **variable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (2, "") == (done.returncode, done.stderr)
+    assert "Name a home with LEADSMAN_HOME or --home." in done.stdout
 
 
 def test_the_home_is_made_for_its_owner_alone(tmp_path: Path) -> None:
