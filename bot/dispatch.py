@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 log = logging.getLogger(__name__)
@@ -37,15 +37,25 @@ Work = Callable[[str], float | None]
 """Works the thing that `key` names; returns in how many seconds to look again, or None."""
 
 
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """What is worked now, and is not to be worked beside that by whoever comes after; `wake` guards it."""
+
+    wake: threading.Condition = field(default_factory=threading.Condition)
+    hints: set[Hint] = field(default_factory=set)
+
+
 class Dispatcher:
     """The in-process engine: threads that wait on a condition, and a heap of what is due later."""
 
-    def __init__(self, *, threads: int) -> None:
+    def __init__(self, *, threads: int, at_work: AtWork | None = None) -> None:
+        """`at_work`: of one that ends before this one starts, and may be at something yet."""
+        self.at_work = at_work or AtWork()
         self._count = threads
-        self._wake = threading.Condition()
+        self._wake = self.at_work.wake
         self._ready: deque[Hint] = deque()
         self._queued: set[Hint] = set()
-        self._busy: set[Hint] = set()
+        self._busy = self.at_work.hints
         self._again: set[Hint] = set()
         self._later: list[tuple[float, Hint]] = []
         self._stopping = False
@@ -89,6 +99,8 @@ class Dispatcher:
             again = _attend(work, hint)
             with self._wake:
                 self._busy.discard(hint)
+                if self._stopping:
+                    self._wake.notify_all()  # whoever comes after may have waited for this
                 if hint in self._again:
                     self._again.discard(hint)
                     self._enqueue(hint)
@@ -100,6 +112,9 @@ class Dispatcher:
         with self._wake:
             while not self._stopping:
                 now = time.monotonic()
+                for hint in self._again - self._busy:  # one before us was at it
+                    self._again.discard(hint)
+                    self._enqueue(hint)
                 while self._later and self._later[0][0] <= now:
                     self._enqueue(heapq.heappop(self._later)[1])
                 if self._ready:

@@ -81,7 +81,8 @@ class Serving:
         """Takes up the changed configuration; a wrong one leaves the last good one in force, and is said."""
         try:
             config = self._reread()
-            bot = Bot(config, self._world, self.store, self._observe)  # a secret that is missing shows only here
+            # A secret that is missing shows only here.
+            bot = Bot(config, self._world, self.store, self._observe, after=self.bot)
         except UserError as problem:
             self._wrong_config = problem.text
             log.warning("The configuration is wrong, the last good one stays in force: %s", problem.text)

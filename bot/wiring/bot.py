@@ -50,13 +50,22 @@ CLAIMS_SECONDS = 60.0
 class Bot:
     """A configuration in force: everything that works deliveries, runs and answers, over one store."""
 
-    def __init__(self, config: Config, world: World, store: Store, observe: road.Observer | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        world: World,
+        store: Store,
+        observe: road.Observer | None = None,
+        *,
+        after: Bot | None = None,
+    ) -> None:
+        """`after`: the bot that is stopped before this one starts, and may be at something yet."""
         self.config, self.world, self.store = config, world, store
         self.key = own_key(world.home)
         self.journal = Journal(world.home / "events.jsonl", world.clock)
         self.outside = reach(config, world, store)
         self.inbox = Inbox(store, world.clock, limit=config.server.queue_limit)
-        self.dispatcher = Dispatcher(threads=THREADS)
+        self.dispatcher: Dispatcher = Dispatcher(threads=THREADS, at_work=after.dispatcher.at_work if after else None)
         self.watcher = Watcher(lambda run_id: self.dispatcher.put(Hint("run", run_id)))
         self.telling = Telling(store, world.name, self._heard)
         self.load = LoadWindow(world.home, world.environ, world.clock)

@@ -64,16 +64,19 @@ class Lanes:
         self._clock = clock
 
     def work(self, lane: str) -> float | None:
-        while (kept := self._inbox.head(lane)) is not None:
-            wait = kept.entry.due_at - self._clock()
-            if wait > 0:
-                return wait
-            try:
-                self.handle(kept)
-            except Exception as problem:  # the border: one delivery's accident must not stop its lane
-                log.exception("delivery %s can't be worked", kept.entry.delivery)
-                self._accident(kept.entry, problem)
-        return None
+        """Works the first of a lane, if it is due. One at a time: a new configuration counts from the next one on."""
+        kept = self._inbox.head(lane)
+        if kept is None:
+            return None
+        wait = kept.entry.due_at - self._clock()
+        if wait > 0:
+            return wait
+        try:
+            self.handle(kept)
+        except Exception as problem:  # the border: one delivery's accident must not stop its lane
+            log.exception("delivery %s can't be worked", kept.entry.delivery)
+            self._accident(kept.entry, problem)
+        return 0.0
 
     def _accident(self, entry: Entry, problem: Exception) -> None:
         """An error of ours: tried a few times, then set aside. It comes back when it is redelivered or replayed."""

@@ -70,6 +70,34 @@ def test_the_same_thing_is_never_worked_twice_at_once_and_others_go_on_beside_it
     assert most == 1
 
 
+def test_what_one_is_at_when_it_is_stopped_is_not_worked_beside_it_by_the_next() -> None:
+    entered, leave, elsewhere, after = (threading.Event() for _ in range(4))
+    order: list[str] = []
+
+    def first(key: str) -> None:
+        entered.set()
+        assert leave.wait(BOUND)
+        order.append(f"first {key}")
+
+    def second(key: str) -> None:
+        order.append(f"second {key}")
+        (elsewhere if key == "other" else after).set()
+
+    with dispatching({"run": first}) as one:
+        one.put(Hint("run", "same"))
+        assert entered.wait(BOUND)
+        two = Dispatcher(threads=4, at_work=one.at_work)
+        one.stop(0.0)
+        two.start({"run": second})
+        two.put(Hint("run", "same"))
+        two.put(Hint("run", "other"))
+        assert elsewhere.wait(BOUND)
+        leave.set()
+        assert after.wait(BOUND)
+        two.stop(BOUND)
+    assert ["second other", "first same", "second same"] == order
+
+
 def test_work_that_fails_does_not_take_its_thread_along() -> None:
     worked = threading.Event()
 
