@@ -72,19 +72,19 @@ class Roll(NamedTuple):
 
 def call(store: Path, most: int | None) -> Roll:
     """The newest `most` runs (None = all), and every one that has not ended."""
-    index, trouble = _index(store.parent)
+    known, trouble = index(store.parent)
     directories = {run.path.name: run for run in all_runs(store)}
-    ids = [*directories, *(run_id for run_id, entry in index.items() if entry.is_open and run_id not in directories)]
+    ids = [*directories, *(run_id for run_id, entry in known.items() if entry.is_open and run_id not in directories)]
     ids.sort(
-        key=lambda run_id: (index[run_id].created_at if run_id in index else _seconds(run_id), run_id), reverse=True
+        key=lambda run_id: (known[run_id].created_at if run_id in known else _seconds(run_id), run_id), reverse=True
     )
-    open_ones = {run_id for run_id in ids[most:] if most is not None and run_id in index and index[run_id].is_open}
+    open_ones = {run_id for run_id in ids[most:] if most is not None and run_id in known and known[run_id].is_open}
     shown = [run_id for n, run_id in enumerate(ids) if most is None or n < most or run_id in open_ones]
-    lines = [_line(run_id, directories.get(run_id), index.get(run_id)) for run_id in shown]
+    lines = [_line(run_id, directories.get(run_id), known.get(run_id)) for run_id in shown]
     return Roll(lines, len(ids) - len(shown), trouble)
 
 
-def _index(home: Path) -> tuple[dict[str, Entry], str]:
+def index(home: Path) -> tuple[dict[str, Entry], str]:
     """What the index has, and why it could not be read; nothing, without trouble, where there is none."""
     file = home / "leadsman.db"
     if not file.exists():

@@ -47,7 +47,12 @@ GROUPS: Mapping[str, Mapping[str, Command]] = {
     },
     "Tickets": {
         "scan": Command("bot.cli.scan", "takes claimable tickets: once, or on and on without a door"),
-        "claims": Command("bot.cli.claims", "what is claimed, and how it is given back"),
+        "claims": Command(
+            "bot.cli.claims",
+            "what is claimed, what became of claims, and how one is given back",
+            quick=True,
+            configured=True,
+        ),
     },
     "This host": {
         "pass": Command("bot.cli.pass_", "CPU passes: run a command while holding some", quick=True),

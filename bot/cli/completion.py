@@ -40,6 +40,7 @@ def _words() -> dict[str, tuple[str, ...]]:
     return {
         **known,
         "completion": tuple(SHELLS),
+        "claims": ("log", "release"),
         "lock": ("status",),
         "pass": ("run", "status", "size"),
         "load": ("record", "watch", "report"),

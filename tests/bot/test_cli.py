@@ -32,7 +32,9 @@ def test_help_lists_every_command_and_takes_examples_that_exist(tmp_path: Path) 
     assert set(examples) <= set(COMMANDS)
 
 
-@pytest.mark.parametrize("argv", [["--help"], ["lock", "status"], ["status", "--help"], ["handoff", "--help"]])
+@pytest.mark.parametrize(
+    "argv", [["--help"], ["lock", "status"], ["status", "--help"], ["handoff", "--help"], ["claims"]]
+)
 def test_what_must_be_quick_imports_nothing_heavy(argv: list[str]) -> None:
     code = (
         f"import sys; sys.argv[1:] = {argv!r}; from bot.cli import main; main(); print(*sys.modules, file=sys.stderr)"

@@ -81,8 +81,11 @@ def test_claims_lists_what_is_held_and_release_gives_it_back(town: TicketTown) -
     assert "will be given back" in released.stdout
     assert town.note(number, "claim released").startswith("claim released: the run was cancelled")
     assert town.site.status(number) == "New"
-    town.until("the run is closed", town.closed)
+    (run,) = town.until("the run is closed", town.closed)
     town.assert_nothing_is_left(repo)
+    told = json.loads(leadsman(town, "claims", "log", f"work:{number}", "--json").stdout)
+    assert [(one["event"], one["run_id"]) for one in told] == [("claim", run.name), ("release", run.name)]
+    assert told == json.loads(leadsman(town, "claims", "log", run.name[:15], "--json").stdout)
 
 
 def test_a_claim_of_another_bot_is_given_back_by_force_alone(town: TicketTown) -> None:

@@ -1,0 +1,65 @@
+"""`leadsman claims release`: gives a claim back, of a run of this bot, or of a bot that is gone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bot import home
+from bot.claimlog import held
+from bot.cli.cancel import user
+from bot.cli.options import Options, printable
+from bot.config import Config, load
+from bot.epoch import holder
+from bot.errors import Forbidden, Gone, Unavailable, UserError
+from bot.store import runs
+from bot.store.engine import Store, open_store
+from bot.wake import ring
+from bot.wiring.bot import Bot
+from bot.wiring.outside import World
+
+
+def give_back(options: Options, which: str, *, force: bool) -> None:
+    """Has the run that holds it ended; with `force`, and where none does, clears a ticket's claim whoever made it."""
+    folder = options.store.parent
+    found = [one for one in held(options.store) if one.key == which or one.run_id.startswith(which)]
+    if len(found) > 1:
+        raise UserError(f"{len(found)} claims are meant. Name one run: {', '.join(one.run_id for one in found)}.")
+    if not found and not force:
+        raise UserError(
+            f"No run of this bot holds {printable(which)}. `leadsman claims` lists what is held; "
+            "a claim of a bot that is gone is given back with --force."
+        )
+    config = load(Path(given) if (given := options.values.get("--config")) else None, os.environ, home=folder)
+    store = open_store(config.store, home.make(folder))
+    try:
+        if not found:
+            _force(config, folder, store, which)
+            return
+        with store.write() as connection:
+            runs.ask_cancel(connection, found[0].run_id, f"{user()}, who released its claim")
+    finally:
+        store.close()
+    heard = ring(folder, "run", found[0].run_id)
+    where = "The server ends the run now." if heard else "The next `leadsman serve` ends the run."
+    print(f"{found[0].key} will be given back. {where}")
+
+
+def _force(config: Config, folder: Path, store: Store, which: str) -> None:
+    bot = Bot(config, World(home=folder, environ=os.environ), store)
+    name, _, number = which.rpartition(":")
+    tracker = bot.outside.trackers.get(name)
+    if tracker is None or not number.isdecimal():
+        known = ", ".join(bot.outside.trackers) or "none"
+        raise UserError(f"{printable(which)} is no ticket: write TRACKER:NUMBER. Known trackers: {known}.", code=2)
+    try:
+        ref = tracker.find(int(number))
+        ticket = tracker.ticket(ref) if ref is not None else None
+        claim = holder(ticket.journal) if ticket is not None else None
+        if ticket is None or claim is None:
+            raise UserError(f"Nobody has claimed {printable(which)}, as its journal says.")
+        why = f"{user()} gave it back by hand (it was run {claim.run_id} of {claim.by})"
+        bot.ticketing.sweep.give_back(tracker, ticket, claim, why)
+    except (Gone, Forbidden, Unavailable) as problem:
+        raise UserError(f"{which} can't be given back: {problem}") from problem
+    print(f"{which} was given back: {claim.by} had it with run {claim.run_id}.")
