@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 import sqlalchemy as sa
 
@@ -33,6 +34,7 @@ from bot.model import (
     BranchRef,
     Command,
     Commented,
+    Happening,
     Intent,
     Outcome,
     Published,
@@ -41,10 +43,12 @@ from bot.model import (
     RuleFired,
     Sha,
     TicketRef,
+    Updated,
 )
 from bot.slots import paused as paused_by
 from bot.store import hosts, runs, schema
 from bot.store.engine import Store
+from bot.trackers import Tracker
 
 RECENT = 50
 DELIVERIES = 200
@@ -62,6 +66,7 @@ class Reading:
         forges: Mapping[str, Forge],
         *,
         public_url: str,
+        trackers: Mapping[str, Tracker] = MappingProxyType({}),
         masking: Masking,
         notices: Callable[[], Sequence[str]] = lambda: (),
         passes: Callable[[], str] = lambda: "",
@@ -69,6 +74,7 @@ class Reading:
         self._store = store
         self._runs_dir = runs_dir
         self._forges = forges
+        self._trackers = trackers
         self._notices = notices
         self._passes = passes
         self.public_url = public_url
@@ -219,12 +225,12 @@ class Reading:
         return ended.outcome if ended else None
 
     def _asked_at(self, intent: Intent) -> str:
-        """Where a person asked for it: the comment, else the thread, else the branch."""
+        """Where a person asked for it: the comment or note, else the thread, else the branch."""
         event = intent.event
+        if isinstance(event.subject, TicketRef):
+            return _in_journal(self._trackers.get(event.subject.tracker), event.subject, event.what)
         forge = self._forges.get(event.subject.repo.forge)
         if forge is None:
-            return ""
-        if isinstance(event.subject, TicketRef):
             return ""
         if isinstance(event.subject, BranchRef):
             return forge.branch_url(event.subject.repo, event.subject.ref.removeprefix("refs/heads/"))
@@ -255,6 +261,15 @@ class Reading:
                 Fact("on", shown(branch), forge.branch_url(repo, branch) if forge else ""),
             ]
         return tuple(facts)
+
+
+def _in_journal(tracker: Tracker | None, ref: TicketRef, what: Happening) -> str:
+    """The address of the journal entry that asked, else of the ticket; empty for a tracker that a reload took away."""
+    match what:
+        case Commented(comment_id=entry) | Updated(note_id=entry):
+            return tracker.comment_url(ref, entry) if tracker is not None else ""
+        case _:
+            return tracker.ticket_url(ref) if tracker is not None else ""
 
 
 def _ended(connection: sa.Connection) -> Sequence[runs.Row]:

@@ -213,6 +213,7 @@ class Bot:
             self.world.runs,
             self.outside.forges,
             public_url=self.config.server.url,
+            trackers=self.outside.trackers,
             masking=self.outside.masking,
             notices=notices,
             passes=lambda: str(self.passes()),

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+import requests
 
 from tests.redmine.town import TicketTown
 
@@ -37,6 +38,9 @@ def test_a_command_in_a_note_becomes_a_claim_a_run_and_a_report(town: TicketTown
     assert (told["title"], told["text"], told["category"]) == ("Mend it", "It *broke*.", "backend")
     fields = {field["name"]: field["value"] for field in town.site.seen(number)["custom_fields"]}
     assert fields["Run"].endswith(f"/runs/{run.name}")
+    asking = next(one["id"] for one in town.site.seen(number)["journals"] if "/run look" in one["notes"])
+    page = requests.get(f"{town.address}/runs/{run.name}", timeout=30).text
+    assert f'href="{town.site.url}/issues/{number}#change-{asking}"' in page
     town.assert_nothing_is_left(repo)
 
 
@@ -107,8 +111,9 @@ def test_a_rule_starts_on_a_new_ticket_of_one_author(town: TicketTown) -> None:
     town.poll()
     town.note(number, "# REPORT -")
     assert town.site.status(number) == "Resolved"
-    town.until("the run is closed", town.closed)
-    assert len(town.runs()) == 1
+    (run,) = town.until("the run is closed", town.closed)
+    page = requests.get(f"{town.address}/runs/{run.name}", timeout=30).text
+    assert f'href="{town.site.url}/issues/{number}"' in page  # the ticket itself asked
 
 
 def test_a_person_takes_a_ticket_and_gives_it_back_by_note(town: TicketTown) -> None:
