@@ -72,10 +72,6 @@ hypothesis.register_profile(
 hypothesis.load_profile("leadsman")
 """How long an example takes says nothing on a busy host; and CI tries the same ones each time."""
 
-for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
-    if signal.getsignal(number) is signal.SIG_IGN:  # whoever is started in the background of a script is born so
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-
 sys.dont_write_bytecode = False
 """Where the environment says otherwise, each of some thousand processes compiles Leadsman anew."""
 

@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any, TypeVar
 
 from bot.rundir import read_json
 from gitops.git import Git
+from tests.stories.nursery import Server, nursery
 from tests.world import Delivery, Pull, Repository, World
 from tests.world.world import Posted
 
@@ -67,7 +66,7 @@ class Town:
         self.bot = world.user("leadsman-bot")
         self.variables: dict[str, str] = {}
         """Of the server's environment, beside the rest."""
-        self.server: subprocess.Popen[bytes] | None = None
+        self.server: Server | None = None
         self.address = ""
 
     # ── what is there ────────────────────────────────────────────────────────────────────────────────────────────
@@ -105,11 +104,8 @@ class Town:
             "PYTHONPATH": str(REPOSITORY),
             **self.variables,
         }
-        argv = [sys.executable, "-m", "tests.stories.mortal", str(self.home), str(config), crash]
         with (self.folder / "server.log").open("ab") as log:
-            self.server = subprocess.Popen(
-                argv, cwd=REPOSITORY, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
+            self.server = nursery().born([str(self.home), str(config), crash], environment, log.fileno())
         self.address = self.until("the server listens", self._address)
 
     def _address(self) -> str | None:
