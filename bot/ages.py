@@ -11,6 +11,7 @@ from bot import codec
 from bot.counts import Counts
 from bot.model import Claim, Held, Intent, Outcome, Run, Sha
 from bot.rundir import write_text
+from bot.statefiles import read_plain
 
 Age = TypeVar("Age")
 
@@ -201,11 +202,14 @@ class Ages:
 
     def read(self, name: str) -> Any:
         """The age of that name, or None where it has not come yet."""
+        text = self._text(name)
+        return None if text is None else codec.load_any(AGES[name], text)
+
+    def _text(self, name: str) -> bytes | None:
         try:
-            text = (self.path / f"{name}.json").read_bytes()
-        except FileNotFoundError:
-            return None
-        return codec.load_any(AGES[name], text)
+            return read_plain(self.path / f"{name}.json")
+        except OSError as problem:
+            raise codec.Unreadable(str(problem)) from problem
 
     def need(self, name: str, kind: type[Age]) -> Age:
         """The age of that name, which must have come: the step that asks comes after the one that wrote it."""
@@ -235,6 +239,14 @@ class Ages:
     @property
     def silenced(self) -> bool:
         return (self.path / "silenced").exists()
+
+    @property
+    def report(self) -> str:
+        """`report.json`: the signed envelope."""
+        text = self._text("report")
+        if text is None:
+            raise codec.Unreadable(f"{self.path / 'report.json'} is missing")
+        return text.decode("utf-8", "replace")
 
     @property
     def intent(self) -> Intent:

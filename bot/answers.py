@@ -215,7 +215,7 @@ class Answers:
         if ages.has("report") and (ended := ages.ended) is not None:
             well = isinstance(ended.outcome, Published | Unchanged)
             above = f"{wording.outdated(intent.head, row.outdated)}\n\n" if row.outdated else ""
-            return Part(above, well=well, marker=marker, report=RunDir(ages.path).report_json.read_text())
+            return Part(above, well=well, marker=marker, report=ages.report)
         return Part(self._under_way(ages, row, intent, position), well=None, marker=marker)
 
     def _leave_for_others(self, sections: Sequence[Section], parts: Sequence[Part]) -> None:

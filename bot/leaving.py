@@ -10,7 +10,6 @@ from bot.journal import Journal
 from bot.model import Intent, PullRef, Sha
 from bot.reports import Report
 from bot.repositories import Repositories, git_trouble
-from bot.rundir import RunDir
 from bot.statement import read
 from gitops import notes
 from gitops.git import Identity
@@ -27,7 +26,7 @@ class Leaving:
 
     def leave(self, ages: Ages) -> Left:
         """May be repeated: a note stands once, and the last status of a name is the one that shows."""
-        envelope = RunDir(ages.path).report_json.read_text()
+        envelope = ages.report
         report, intent = read(envelope).report, ages.intent
         left = Left(note=self._note(intent, report, envelope), status=self._status(intent, report))
         self._journal.say("left", run=report.run, note=left.note, status=left.status)

@@ -17,6 +17,7 @@ from bot.publishing import RUN_BRANCHES
 from bot.rendering import render
 from bot.reports import Report
 from bot.signing import Envelope, Malformed, PublicKey, envelope
+from bot.statefiles import read_plain
 from bot.statement import Statement, opened, without_carried
 from bot.verification import shown_path
 from gitops import evidence
@@ -81,10 +82,11 @@ def of_signature(found: Envelope, key: PublicKey | None) -> Finding:
 def of_run(folder: Path, key: PublicKey, mirror_of: Callable[[Report], Mirror]) -> list[Finding]:
     """All that can be checked of the report in a run's directory; nothing where there is none."""
     try:
-        found = envelope((folder / "report.json").read_bytes())
-    except FileNotFoundError:
-        return []
-    except Malformed as problem:
+        text = read_plain(folder / "report.json")
+        if text is None:
+            return []
+        found = envelope(text)
+    except (OSError, Malformed) as problem:
         return [differs("report", str(problem))]
     signature = of_signature(found, key)
     try:

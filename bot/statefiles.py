@@ -5,6 +5,7 @@ Standard library only and quick to import: the supervisor starts from here.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -189,6 +190,27 @@ def open_plain(path: str | os.PathLike[str]) -> int | None:
         return descriptor
     os.close(descriptor)
     return None
+
+
+def read_plain(path: str | os.PathLike[str]) -> bytes | None:
+    """What a plain file holds; None for an absent one.
+
+    Raises OSError for whatever else has its place, and for more than a state file holds: a run may have put it there.
+    """
+    descriptor = open_plain(path)
+    if descriptor is None:
+        if os.path.lexists(path):
+            raise OSError(errno.EINVAL, "is no plain file", os.fspath(path))
+        return None
+    try:
+        if os.fstat(descriptor).st_size > LARGEST:
+            raise OSError(errno.EFBIG, "is too large", os.fspath(path))
+        pieces = []
+        while piece := os.read(descriptor, LARGEST):
+            pieces.append(piece)
+        return b"".join(pieces)
+    finally:
+        os.close(descriptor)
 
 
 def is_locked(path: str | os.PathLike[str]) -> bool:

@@ -158,7 +158,7 @@ class Tickets:
                 return  # what nobody asked for and what was never claimed is no news to the people there
             tracker.look_at_formatting(ref, intent.run_id)
             note, status = self._last_word(ticket, claim, ended.outcome, intent, tracker)
-            report = render(read(RunDir(ages.path).report_json.read_text()).report, budget=ROOM)
+            report = render(read(ages.report).report, budget=ROOM)
             after = self._say_last(ages.path, ref, f"{note}\n\n{tracker.render(report)}", status)
         except (Gone, Forbidden) as problem:
             self._book.say("unanswered", run=intent.run_id, key=str(ref), why=str(problem))

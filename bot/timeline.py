@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bot.ages import Step
 from bot.journal import append_line
+from bot.statefiles import read_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,8 @@ class Timeline:
 def marks(run_dir: Path) -> list[Mark]:
     """The steps in the order they ended; a line that can't be read is left out."""
     try:
-        lines = (run_dir / "timeline.jsonl").read_text().splitlines()
-    except FileNotFoundError:
+        lines = (read_plain(run_dir / "timeline.jsonl") or b"").decode("utf-8", "replace").splitlines()
+    except OSError:
         return []
     found = []
     for line in lines:

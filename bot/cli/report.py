@@ -10,6 +10,7 @@ from bot.errors import UserError
 from bot.rendering import render
 from bot.rundir import find
 from bot.signing import Malformed
+from bot.statefiles import read_plain
 from bot.statement import read
 
 
@@ -27,12 +28,15 @@ def command(setting: Setting, run: str, form: str) -> None:
     """The report of a run. RUN is its id, or the start of it."""
     files = find(setting.home / "runs", run)
     try:
-        envelope = files.report_json.read_text("utf-8")
+        text = read_plain(files.report_json)
+        if text is None:
+            raise UserError(
+                f"Run {files.path.name} has no report (yet). `leadsman status {files.path.name}` says how it stands."
+            )
+        envelope = text.decode("utf-8", "replace")
         statement = read(envelope)
-    except FileNotFoundError:
-        raise UserError(
-            f"Run {files.path.name} has no report (yet). `leadsman status {files.path.name}` says how it stands."
-        ) from None
+    except OSError as problem:
+        raise UserError(f"{files.report_json} can't be read: it {problem.strerror}.") from problem
     except Malformed as problem:
         raise UserError(f"{files.report_json} can't be read: {problem}.") from problem
     match form:

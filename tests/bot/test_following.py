@@ -272,6 +272,16 @@ def test_show_leaves_out_what_is_no_plain_file(harbour: Harbour, name: str, kind
     assert (0, False) == (done.code, "secret" in done.out), done
 
 
+@pytest.mark.parametrize("kind", REPLACED)
+def test_a_report_that_is_no_plain_file_is_told(harbour: Harbour, kind: str) -> None:
+    (harbour.folder / "other").write_text("secret")
+    run = harbour.start("sh", "-c", f"f=$LEADSMAN_RUN_DIR/report.json; {REPLACED[kind]}")
+    harbour.ended(run)
+    done = harbour.leadsman("--home", str(harbour.store.parent), "report", run.path.name)
+    assert (1, "", 1) == (done.code, done.out, len(done.err.splitlines()))
+    assert "is no plain file" in done.err
+
+
 @pytest.mark.parametrize("verb", ["resume", "retry"])
 def test_a_live_run_is_not_started_again(harbour: Harbour, verb: str) -> None:
     run = harbour.hand_off("sleep", "1000")

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.ages import Ages
+from bot.codec import Unreadable
 from bot.statefiles import (
+    LARGEST,
     Broken,
     LastState,
     clear_way,
@@ -18,6 +21,7 @@ from bot.statefiles import (
     is_locked,
     open_plain,
     read_json,
+    read_plain,
     take_lock,
     time_text,
     write_json,
@@ -190,3 +194,29 @@ def test_a_folder_in_the_place_of_a_file_is_put_aside_with_what_it_holds(tmp_pat
     [aside] = tmp_path.iterdir()
     assert aside.name.startswith(".x.")
     assert (aside / "file").read_text() == "kept"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder", "large"])
+def test_what_is_no_plain_file_is_told_and_holds_up_nobody(tmp_path: Path, kind: str) -> None:
+    path, other = tmp_path / "sealed.json", tmp_path / "other"
+    other.write_text("{}")
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "link":
+            path.symlink_to(other)
+        case "folder":
+            path.mkdir()
+        case _:
+            path.touch()
+            os.truncate(path, LARGEST + 1)
+    with pytest.raises(OSError, match=r"is no plain file|is too large"):
+        read_plain(path)
+    with pytest.raises(Unreadable):
+        Ages(tmp_path).read("sealed")
+
+
+def test_a_plain_file_is_read_whole_and_an_absent_one_is_none(tmp_path: Path) -> None:
+    assert read_plain(tmp_path / "absent") is None
+    (tmp_path / "there").write_bytes(b"\0" * 100_000)
+    assert b"\0" * 100_000 == read_plain(tmp_path / "there")
