@@ -387,5 +387,6 @@ class Refused:
         "host_overloaded",
         "registry_unreadable",
         "paused",
+        "on_hold",
     ]
     what_would_pass: str

@@ -22,7 +22,7 @@ from bot.fleet import FleetSettings
 from bot.journal import Journal
 from bot.livecount import live_among
 from bot.model import Lease, Refused
-from bot.store import hosts, runs, schema
+from bot.store import books, hosts, runs, schema
 from bot.store.engine import Store
 from bot.store.hosts import GONE_AFTER, HostRow
 
@@ -147,8 +147,9 @@ class Slots:
         refused: list[tuple[runs.Waiting, str]] = []
         host = self._host(connection)
         look_again = None
+        on_hold = books.all_holds(connection)
         for row in runs.waiting_for_a_slot(connection):
-            match admit(host, row.repo):
+            match _on_hold(row, on_hold) or admit(host, row.repo):
                 case Refused(reason, what_would_pass):
                     look_again = LOOK_AGAIN if reason == "host_overloaded" else look_again
                     if row.reason != (why := f"{reason}: {what_would_pass}"):
@@ -215,6 +216,12 @@ class Slots:
             why = f"registry_unreadable: {problem}; `leadsman doctor --repair` rebuilds it"
             self._journal.say("refused", why=why)
         return LOOK_AGAIN
+
+
+def _on_hold(row: runs.Waiting, on_hold: Mapping[str, str]) -> Refused | None:
+    """A run that waited already when its thread was put on hold waits on: it would be a new one there."""
+    by = on_hold.get(row.subject) or on_hold.get(row.repo)
+    return Refused("on_hold", f"{by} put it on hold; `/unhold` lets it start.") if by else None
 
 
 def _names(slots: int) -> list[str]:

@@ -343,7 +343,8 @@ def released_in_comment(who: str, reason: str) -> str:
 
 
 def hold_set(reason: str) -> str:
-    return f"No new runs start here from now on{_because(reason)}. What runs goes on; `/unhold` ends the hold."
+    since = f"No new runs start here from now on{_because(reason)}."
+    return f"{since} What runs goes on, what waits waits on; `/unhold` ends the hold."
 
 
 def hold_ended(by: str) -> str:

@@ -90,6 +90,7 @@ def _change(connection: sa.Connection, change: Change, hints: list[Hint], now: f
             hints.append(Hint("run", run_id))
         case Hold() | Unhold() | Approve():
             _write_down(connection, change, now)
+            hints.append(Hint("waiting"))
         case MarkOutdated(subject, new_head):
             _outdate(connection, str(subject), new_head, hints)
         case CancelAll(subject, why):

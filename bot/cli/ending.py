@@ -6,7 +6,7 @@ from bot import answers
 from bot.store import runs
 from bot.store.engine import Store
 
-NOT_NOW = ("insufficient_cycle_time", "paused")
+NOT_NOW = ("insufficient_cycle_time", "paused", "on_hold")
 """Reasons for which a run waits for another day: nothing that this command does would change them."""
 
 

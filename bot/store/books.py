@@ -39,6 +39,11 @@ def hold_on(connection: sa.Connection, subject: str) -> tuple[str, str] | None:
     return (found[0], found[1]) if found else None
 
 
+def all_holds(connection: sa.Connection) -> dict[str, str]:
+    """What is on hold -> who put it there."""
+    return {row.subject: row.by for row in connection.execute(sa.select(holds.subject, holds.by))}
+
+
 def hold(connection: sa.Connection, subject: str, by: str, reason: str, at: float) -> None:
     unhold(connection, subject)
     connection.execute(schema.holds.insert().values(subject=subject, by=by, reason=reason, at=at))

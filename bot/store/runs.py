@@ -154,13 +154,14 @@ class Waiting:
 
     run_id: RunId
     repo: str
+    subject: str
     reason: str
     answer: str
 
 
 def waiting_for_a_slot(connection: sa.Connection) -> list[Waiting]:
     """The runs that wait for a slot, in the order they came, in one query."""
-    query = sa.select(runs.run_id, runs.repo, runs.reason, runs.answer).where(
+    query = sa.select(runs.run_id, runs.repo, runs.subject, runs.reason, runs.answer).where(
         runs.closed_at.is_(None), runs.phase == "waiting"
     )
     return [Waiting(*row) for row in connection.execute(query.order_by(runs.created_at, runs.run_id))]

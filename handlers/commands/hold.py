@@ -25,7 +25,7 @@ def _unhold(ask: Ask, desk: Desk) -> tuple[Unhold | Say, ...]:
 HOLD = Record(
     name="hold",
     usage="/hold [REASON]",
-    help="no new runs start here until /unhold; what runs goes on",
+    help="no new runs start here until /unhold; what runs goes on, what waits waits on",
     needs=Permission.WRITE,
     takes=Spec(free=True),
     handle=_hold,

@@ -452,7 +452,7 @@ def test_of_two_that_a_comment_starts_of_one_task_the_first_is_the_one_that_is_m
 def test_a_hold_keeps_new_runs_away_until_it_ends(room: Room) -> None:
     assert room.says("will", "/hold wait for @ann's `review`") == (
         "No new runs start here from now on (wait for @\u200bann's \\`review\\`). "
-        "What runs goes on; `/unhold` ends the hold."
+        "What runs goes on, what waits waits on; `/unhold` ends the hold."
     )
     assert Hold(PULL, actor("will"), "wait for @ann's `review`") in room.results
     assert room.says("ann", "/run fix") == (
