@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.secret import Secret
 from tests.webhooks.senders import OLD, SECRET, SHOPS, House, comment, signed
 from webhooks.receiver import SIZE, Application, Table
 from webhooks.signature import Key, sign
@@ -72,6 +73,34 @@ def test_a_repositorys_own_secret_signs_for_it_alone(house: House) -> None:
 def test_a_repositorys_own_secret_signs_for_it_however_its_name_is_spelt(house: House) -> None:
     body = comment(repository="Acme/Shop")
     assert house.post(body, signed(body, secret=SHOPS)).status == 202
+
+
+TOKEN = "a token that nobody guesses"
+TICKET = b'{"type": "issue.updated", "data": {"issue": {"id": 7}}}'
+
+
+@pytest.mark.parametrize(
+    ("address", "signature", "expected"),
+    [
+        (f"work/{TOKEN}", None, 202),
+        (f"work/{TOKEN}", SECRET, 202),
+        (f"work/{TOKEN}", Secret("another"), 401),
+        (f"work/{TOKEN[:-1]}", None, 404),
+        (f"work/{TOKEN[:-1]}", SECRET, 404),
+        ("work/", SECRET, 404),
+        ("work", SECRET, 202),
+        ("work", None, 401),
+    ],
+)
+def test_a_token_in_the_address_stands_for_a_signature_and_rescues_no_bad_one(
+    house: House, address: str, signature: Secret | None, expected: int
+) -> None:
+    house.door.tables = {"work": Table("redmine", (Key(SECRET),), token=Secret(TOKEN))}
+    headers = {"content-type": "application/json"}
+    if signature is not None:
+        headers["x-redmine-signature-256"] = f"sha256={sign(TICKET, signature)}"
+    assert expected == house.post(TICKET, headers, to=address).status
+    assert (1 if expected == 202 else 0) == len(kept(house))
 
 
 GOOD = signed(BODY)
