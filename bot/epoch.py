@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from bot.trackers import Entry
@@ -64,15 +65,21 @@ def claim_of(journal: Sequence[Entry], run_id: str) -> Claimed | None:
     return next((claim for claim in claims if claim is not None and claim.run_id == run_id), None)
 
 
-def later(journal: Sequence[Entry], than: int) -> Sequence[Entry]:
-    """The entries behind the one with that id."""
-    return [entry for entry in journal if entry.id > than]
+def later(journal: Sequence[Entry], than: Entry) -> Sequence[Entry]:
+    """The entries behind that one, which is of this journal."""
+    return journal[journal.index(than) + 1 :]
+
+
+def since(journal: Sequence[Entry], entry_id: str, at: datetime) -> Sequence[Entry]:
+    """The entries behind the one with that id; where it is no more, those from that moment on."""
+    known = next((entry for entry in journal if entry.id == entry_id), None)
+    return [entry for entry in journal if entry.at >= at] if known is None else later(journal, known)
 
 
 def taken_by_person(journal: Sequence[Entry], claim: Claimed) -> Entry | None:
     """The first change of status or assignee since a claim that is none of the bots' own: whoever made it has the
     ticket now."""
-    for entry in later(journal, claim.entry.id):
+    for entry in later(journal, claim.entry):
         moved = entry.new_status is not None or entry.assignee_changed
         if moved and not is_of_a_bot(entry) and entry.author.id != claim.entry.author.id:
             return entry
@@ -83,14 +90,19 @@ def stamp(journal: Sequence[Entry]) -> str:
     """Tells one state of a ticket from the next, for what looks at it over and over: the last entry that is no news
     but of claims, their losers and runs that came to nothing. A ticket whose run failed is not tried again by itself
     until somebody has done something about it."""
-    news = [entry.id for entry in journal if not _is_routine(entry)]
-    return str(news[-1] if news else 0)
+    last = _last_news(journal)
+    return "0" if last is None else last.id
 
 
 def was_tried(journal: Sequence[Entry]) -> bool:
     """Has a bot claimed the ticket since the last news of it?"""
-    last = int(stamp(journal))
-    return any(entry.id > last and claim_in(entry) is not None for entry in journal)
+    last = _last_news(journal)
+    rest = journal if last is None else later(journal, last)
+    return any(claim_in(entry) is not None for entry in rest)
+
+
+def _last_news(journal: Sequence[Entry]) -> Entry | None:
+    return next((entry for entry in reversed(journal) if not _is_routine(entry)), None)
 
 
 def _is_routine(entry: Entry) -> bool:

@@ -6,7 +6,7 @@ write. Each call looks at what is, so it may be repeated after a crash at any po
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,7 +34,7 @@ from bot.model import (
 from bot.rendering import render
 from bot.rundir import RunDir
 from bot.statement import read
-from bot.trackers import Ticket, Tracker
+from bot.trackers import Entry, Ticket, Tracker
 
 ROOM = 50_000
 """Bytes of a report in a note. MySQL's 65,535 bytes also have to hold what Textile writes out as numbers."""
@@ -99,8 +99,8 @@ class Tickets:
     def _against(self, intent: Intent, ticket: Ticket, tracker: Tracker) -> Held | None:
         """Who has the ticket, or had it when this was asked for: what one bot took up, the next does not do again."""
         holder = epoch.holder(ticket.journal)
-        if holder is None and (since := _asked_in(intent)) is not None:
-            claims = (epoch.claim_in(entry) for entry in epoch.later(ticket.journal, since))
+        if holder is None and not _is_scheduled(intent):
+            claims = (epoch.claim_in(entry) for entry in _since_asked(intent, ticket))
             holder = next((claim for claim in claims if claim is not None and not self._is_ours(claim.run_id)), None)
         if holder is not None:
             return Held(holder.by, holder.at, holder.run_id, tracker.ticket_url(ticket.ref))
@@ -211,7 +211,7 @@ class Tickets:
 def _is_finished(ticket: Ticket, claim: epoch.Claimed | None, run_id: str) -> bool:
     """Did this run's last word land already, or was its claim ended by others?"""
     if claim is not None:
-        return any(epoch.is_boundary(entry) for entry in epoch.later(ticket.journal, claim.entry.id))
+        return any(epoch.is_boundary(entry) for entry in epoch.later(ticket.journal, claim.entry))
     return any(entry.text.startswith(_BESIDE) and run_id in entry.text for entry in ticket.journal)
 
 
@@ -234,15 +234,13 @@ def _same(one: str, other: str) -> bool:
     return one.casefold() == other.casefold()
 
 
-def _asked_in(intent: Intent) -> int | None:
-    """The journal entry that asked for the run; 0 for the ticket itself, None for what no entry asked for."""
-    if _is_scheduled(intent):
-        return None
+def _since_asked(intent: Intent, ticket: Ticket) -> Sequence[Entry]:
+    """The journal behind the entry that asked for the run; all of it where the ticket itself did."""
     match intent.event.what:
         case Commented(comment_id=entry) | Updated(note_id=entry):
-            return int(entry)
+            return epoch.since(ticket.journal, entry, intent.event.at)
         case _:
-            return 0
+            return ticket.journal
 
 
 def _is_scheduled(intent: Intent) -> bool:

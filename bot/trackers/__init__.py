@@ -20,7 +20,8 @@ called with `(name, settings, around)`."""
 class Entry:
     """One entry of a ticket's journal: a note, changes, or both. `at` is in whole seconds."""
 
-    id: int
+    id: str
+    """The tracker's own. It tells one entry from another; which came first, the journal's order says alone."""
     author: Actor
     text: str
     private: bool

@@ -158,10 +158,10 @@ class Poll:
         if entry.private:
             return
         if entry.text:
-            said = Commented(str(entry.id), entry.author, entry.text, None)
+            said = Commented(entry.id, entry.author, entry.text, None)
             self._keep(self._event(f"note-{entry.id}", ticket, entry.author, said, entry.at))
         what = Updated(
-            str(entry.id), entry.old_status or ticket.status, entry.new_status or ticket.status, entry.assignee_changed
+            entry.id, entry.old_status or ticket.status, entry.new_status or ticket.status, entry.assignee_changed
         )
         self._keep(self._event(f"change-{entry.id}", ticket, entry.author, what, entry.at))
 

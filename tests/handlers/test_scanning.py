@@ -26,7 +26,7 @@ PROJECT = Project(name="shop", forge="github", repository="acme/shop", tracker="
 
 
 def entry(number: int, text: str, *, by: str = "leadsman[bot]", at: datetime = NOW) -> Entry:
-    return Entry(id=number, author=actor(by), text=text, private=False, at=at)
+    return Entry(id=str(number), author=actor(by), text=text, private=False, at=at)
 
 
 FAILED = (

@@ -158,7 +158,7 @@ def test_a_report_in_the_journal_ends_an_epoch_and_history_stands_against_nobody
     ref = town.site.ref(number)
     taken = claim(bot, ref)
     assert isinstance(taken, Claim)
-    asked_later = _asked_by(taken, 10_000)
+    asked_later = _asked_by(taken, client(town.site).ticket(ref).journal[-1].id)
     assert bot.ticketing.tickets.claim(asked_later) is None
     assert town.site.status(number) == "In Progress"
 
@@ -243,9 +243,9 @@ def test_a_claim_that_can_t_be_read_back_is_unknown_and_made_again_without_a_sec
     assert town.site.status(number) == "In Progress"
 
 
-def _asked_by(taken: Claim, entry: int) -> Claim:
+def _asked_by(taken: Claim, entry: str) -> Claim:
     """The same, asked for by a later note."""
-    what = Commented(str(entry), Actor("dana", "6"), "/run fix", None)
+    what = Commented(entry, Actor("dana", "6"), "/run fix", None)
     return replace(taken, intent=replace(taken.intent, event=replace(taken.intent.event, what=what)))
 
 

@@ -228,7 +228,7 @@ class Redmine:
     def comment(self, on: Thread, comment_id: str) -> Comment:
         """`Gone` for a private note: what is asked there would be answered in public."""
         ref = _ref(on)
-        entry = next((one for one in self.ticket(ref).journal if str(one.id) == comment_id), None)
+        entry = next((one for one in self.ticket(ref).journal if one.id == comment_id), None)
         if entry is None or entry.private or not entry.text:
             raise Gone(f"Ticket {ref} has no note {comment_id} (any more).")
         return _comment(entry)
@@ -258,7 +258,7 @@ class Redmine:
         said = [entry for entry in mine if entry.text.strip() == text.strip()]
         if not said:
             raise Unavailable(f"The note on {ref} can't be read back.")
-        return str(said[-1].id)
+        return said[-1].id
 
     def edit(self, on: Thread, comment_id: str, body: str) -> None:  # noqa: ARG002
         """Notes stay as they were written: most roles may not edit even their own."""
@@ -378,4 +378,4 @@ def _since(at: datetime) -> str:
 
 
 def _comment(entry: Entry) -> Comment:
-    return Comment(str(entry.id), entry.author, entry.text, entry.at, entry.at)
+    return Comment(entry.id, entry.author, entry.text, entry.at, entry.at)

@@ -68,7 +68,7 @@ def entry(journal: Json, statuses: Mapping[int, str], login: Callable[[int, str]
     }
     old, new = changed.get("status_id", (None, None))
     return Entry(
-        id=int(journal["id"]),
+        id=str(int(journal["id"])),
         author=actor(journal.get("user"), login),
         text=str(journal.get("notes") or "").replace("\r\n", "\n"),
         private=bool(journal.get("private_notes")),
