@@ -183,6 +183,16 @@ class Answers:
             return self._put_off(key, row.tries, problem)
         return None
 
+    def address(self, intent: Intent) -> str | None:
+        """Where the comment stands that tells of a run; None where none is out yet."""
+        chosen = sa.select(table.subject, table.posted_id).where(table.key == intent.answer)
+        with self._store.read() as connection:
+            row = connection.execute(chosen).first()
+        if row is None or row.posted_id is None:
+            return None
+        on: Thread = codec.load_any(Thread, row.subject)
+        return self._talks.about(on).comment_url(on, row.posted_id)
+
     def _give_up(self, key: str, problem: Exception) -> None:
         self._journal.say("unanswered", answer=key, why=str(problem))
         self._set(key, due_at=None)

@@ -13,7 +13,7 @@ from bot.forges.asking import Hook, Hooks
 from bot.missed import KEPT, MOST, delivers_to, door_of, missing
 from bot.model import Repo
 from bot.projects import Project
-from bot.trackers import Tracker
+from bot.trackers import TicketSystem, Tracker
 from gitops.git import GitError
 
 PING = "a ping from its settings tries it"
@@ -37,7 +37,7 @@ def webhooks(project: Project, forge: Forge, url: str, now: datetime) -> Iterato
         yield from _delivered(subject, hook, forge.hooks, now)
 
 
-def tracker(name: str, it: Tracker, projects: Iterable[str]) -> Iterator[Finding]:
+def tracker(name: str, it: TicketSystem, projects: Iterable[str]) -> Iterator[Finding]:
     """Who the bot is there, and whether it may claim in each of the projects."""
     subject = f"[trackers.{name}]"
     yield Finding(subject, "ok", f"works as {it.whoami().login}")
@@ -118,7 +118,7 @@ def _latest(subject: str, hook: Hook, code: int | None) -> Finding:
     return Finding(subject, "wrong", f"{what}; see that serve runs and the way there is open; {PING}")
 
 
-def _tickets(subject: str, it: Tracker, project: str) -> Iterator[Finding]:
+def _tickets(subject: str, it: TicketSystem, project: str) -> Iterator[Finding]:
     it.latest(project)  # can they be read at all
     yield _claiming(subject, it, project)
 

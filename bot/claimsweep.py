@@ -15,7 +15,7 @@ from bot.claims import Claims
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.store import hosts, runs
 from bot.store.engine import Store
-from bot.trackers import Ticket, Tracker
+from bot.trackers import Move, Ticket, Tracker
 
 
 class ClaimSweep:
@@ -32,8 +32,8 @@ class ClaimSweep:
         limit: int,
         clock: Callable[[], float],
     ) -> None:
-        """`projects`: by tracker, its identifiers of ours; `limit`: seconds a run may take, for claims of which nothing
-        else is known."""
+        """`projects`: by tracker, its names of ours; `limit`: seconds a run may take, for claims of which nothing else
+        is known."""
         self._trackers = trackers
         self._projects = projects
         self._claims = claims
@@ -59,7 +59,7 @@ class ClaimSweep:
         except (Gone, Forbidden):
             return
         claim = epoch.holder(ticket.journal)
-        if claim is None or ticket.status.casefold() != tracker.claiming.claimed.casefold():
+        if claim is None or ticket.stage != "claimed":
             return
         if (why := self._why(tracker, ticket, claim)) is not None:
             self.give_back(tracker, ticket, claim, why)
@@ -86,5 +86,6 @@ class ClaimSweep:
             return  # another run has the ref meanwhile; its own claim note comes
         claimable = tracker.claiming.claimable
         may = ticket.allowed is None or claimable.casefold() in {name.casefold() for name in ticket.allowed}
-        tracker.write(ticket.ref, epoch.release_note(why), status=claimable if may else None)
+        move: Move | None = "claimable" if may else None
+        tracker.write(ticket.ref, epoch.release_note(why), to=move, of=claim.entry.author)
         self._book.say("sweep", run=claim.run_id, key=str(ticket.ref), why=why)

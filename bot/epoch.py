@@ -34,18 +34,32 @@ class Claimed:
 
 
 def claim_in(entry: Entry) -> Claimed | None:
-    """The claim that a journal entry is; private ones are none, since not every bot could read them."""
-    found = None if entry.private else _CLAIM.match(entry.text)
+    """The claim that a journal entry is."""
+    found = _CLAIM.match(entry.text) if _counts(entry) else None
     return Claimed(found["by"], found["at"], found["run"], entry) if found else None
 
 
 def is_boundary(entry: Entry) -> bool:
-    return not entry.private and entry.text.startswith((RELEASED, REPORT))
+    return _counts(entry) and entry.text.startswith((RELEASED, REPORT))
+
+
+def _counts(entry: Entry) -> bool:
+    """Private notes are none of the protocol's, since not every bot could read them; those of a stranger neither."""
+    return entry.by_member and not entry.private
 
 
 def is_of_a_bot(entry: Entry) -> bool:
     """Is it a note of the protocol? What it changes beside, no person changed."""
-    return claim_in(entry) is not None or is_boundary(entry) or entry.text.startswith(CONCEDED)
+    return _is_bidding(entry) or is_boundary(entry)
+
+
+def _is_bidding(entry: Entry) -> bool:
+    return claim_in(entry) is not None or (_counts(entry) and entry.text.startswith(CONCEDED))
+
+
+def _bots(journal: Sequence[Entry]) -> frozenset[str]:
+    """The ids of those who claimed or conceded here. What they do beside their notes, on a forge, no person did."""
+    return frozenset(entry.author.id for entry in journal if _is_bidding(entry))
 
 
 def present(journal: Sequence[Entry]) -> Sequence[Entry]:
@@ -79,9 +93,10 @@ def since(journal: Sequence[Entry], entry_id: str, at: datetime) -> Sequence[Ent
 def taken_by_person(journal: Sequence[Entry], claim: Claimed) -> Entry | None:
     """The first change of status or assignee since a claim that is none of the bots' own: whoever made it has the
     ticket now."""
+    bots = _bots(journal)
     for entry in later(journal, claim.entry):
         moved = entry.new_status is not None or entry.assignee_changed
-        if moved and not is_of_a_bot(entry) and entry.author.id != claim.entry.author.id:
+        if moved and not is_of_a_bot(entry) and entry.author.id not in bots:
             return entry
     return None
 
@@ -102,12 +117,15 @@ def was_tried(journal: Sequence[Entry]) -> bool:
 
 
 def _last_news(journal: Sequence[Entry]) -> Entry | None:
-    return next((entry for entry in reversed(journal) if not _is_routine(entry)), None)
+    bots = _bots(journal)
+    return next((entry for entry in reversed(journal) if not _is_routine(entry, bots)), None)
 
 
-def _is_routine(entry: Entry) -> bool:
-    failed = entry.text.startswith(f"{RELEASED}: {FAILED}")
-    return claim_in(entry) is not None or entry.text.startswith(CONCEDED) or failed
+def _is_routine(entry: Entry, bots: frozenset[str]) -> bool:
+    """Of a boundary only the end of a run that came to nothing; of what the bots do and say beside that, all."""
+    if is_boundary(entry):
+        return entry.text.startswith(f"{RELEASED}: {FAILED}")
+    return entry.author.id in bots
 
 
 # The notes themselves. Plain words: they read the same in every formatting.

@@ -61,6 +61,11 @@ class IssueRef:
     number: int
     kind: Literal["issue"] = "issue"
 
+    @property
+    def tracker(self) -> str:
+        """A forge is the tracker of its own issues."""
+        return self.repo.forge
+
     def __str__(self) -> str:
         return f"{self.repo}#{self.number}"
 
@@ -91,7 +96,10 @@ class TicketRef:
         return f"{self.tracker}:{self.number}"
 
 
-Thread = PullRef | IssueRef | TicketRef
+AnyTicket = IssueRef | TicketRef
+"""What is claimed whole."""
+
+Thread = PullRef | AnyTicket
 """What people talk on."""
 
 Subject = Thread | BranchRef

@@ -46,3 +46,10 @@ class Project(Settings):
     @property
     def repo(self) -> Repo:
         return Repo(self.forge, self.repository)
+
+    @property
+    def ticketing(self) -> tuple[str, str]:
+        """The tracker that its tickets come from, and what that calls the project: a forge is its own."""
+        if self.tracker is None or self.tracker_project is None:
+            return self.forge, self.repository
+        return self.tracker, self.tracker_project

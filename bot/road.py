@@ -28,6 +28,7 @@ from bot.journal import Journal
 from bot.landing import Landing, Moved
 from bot.launchers import start
 from bot.model import (
+    AnyTicket,
     Blocked,
     Cancelled,
     Claim,
@@ -41,7 +42,6 @@ from bot.model import (
     Published,
     Run,
     Sha,
-    TicketRef,
     Unchanged,
 )
 from bot.publishing import SKIP_CI
@@ -434,6 +434,7 @@ class Road:
             return self._end(ages, Failed("seal", f"The command left a {sealed.unfinished} unfinished."))
         if sealed.tip != run.intent.head and not checked.holds:
             return self._end(ages, _not_green(checked))
+        self._look_for_a_taker(ages)
         if (called_off := self._called_off(ages)) is not None and not self._landing.landed(run, sealed):
             return self._end(ages, called_off)
         match self._landing.land(run, sealed):
@@ -446,6 +447,12 @@ class Road:
                 return self._end(ages, published, pull=self._landing.open_pull(run, published))
             case Unchanged() | Failed() | Blocked() | Cancelled() | Lost() as outcome:
                 return self._end(ages, outcome)
+
+    def _look_for_a_taker(self, ages: Ages) -> None:
+        """Before anything is published: nothing may have told of a person who took the ticket meanwhile."""
+        if (by := self._tickets.taken(ages.intent)) is not None:
+            with self._store.write() as connection:
+                runs.ask_to_stop(connection, ages.path.name, by, self._clock())
 
     def _end(self, ages: Ages, outcome: Outcome, *, pull: str = "") -> Wait | None:
         ages.write("ended", Ended(outcome, self._now(), pull))
@@ -510,7 +517,7 @@ class Road:
         if (held := ages.read("held")) is not None:
             self._tickets.concede(ages.intent, held)
             return
-        if isinstance(ages.intent.event.subject, TicketRef) and claim is not None and not self._claims.ours(claim):
+        if isinstance(ages.intent.event.subject, AnyTicket) and claim is not None and not self._claims.ours(claim):
             ages.silence()
         self._tickets.finish(ages)
 

@@ -33,8 +33,10 @@ WebAddress = Annotated[str, AfterValidator(web_address)]
 
 ENV_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+LABEL = r"^[^,]*$"
 IN_WORDS: Mapping[str, str] = {
     ENV_NAME: "the name of an environment variable: letters, digits and _, no digit first",
+    LABEL: "a text without commas",
     NAME: "a name: letters, digits, ., _ and -, at most 64 of them, a letter or digit first",
 }
 """What a text must be that does not match."""

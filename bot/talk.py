@@ -78,14 +78,14 @@ class ForgeTalk:
 
 
 class Talks:
-    """Finds whom to talk to about a subject."""
+    """Finds whom to talk to about a subject. `trackers`: the forges with their issues, too."""
 
     def __init__(self, forges: Mapping[str, Forge], trackers: Mapping[str, Talk]) -> None:
         self._forges = forges
         self._trackers = trackers
 
     def about(self, on: Thread) -> Talk:
-        return self._trackers[on.tracker] if isinstance(on, TicketRef) else ForgeTalk(self._forges[on.repo.forge])
+        return ForgeTalk(self._forges[on.repo.forge]) if isinstance(on, PullRef) else self._trackers[on.tracker]
 
 
 def _thread(on: Thread) -> PullRef | IssueRef:

@@ -554,8 +554,16 @@ def stopped(at: str, how: str) -> str:
     return f"Asked at {at} to stop after its turn, {how}."
 
 
-def ticket_taken(who: str, status: str | None) -> str:
-    what = f"set the ticket to {status}" if status is not None else "changed the ticket's assignee"
+def ticket_taken(who: str, old: str | None, new: str | None) -> str:
+    """The ticket's status before and after; `new` is empty where a label was taken off, both are None where the
+    assignee was changed."""
+    match new:
+        case None:
+            what = "changed the ticket's assignee"
+        case "":
+            what = f"took the label {old} off"
+        case _:
+            what = f"set the ticket to {new}"
     return f"{who}, who {what}"
 
 

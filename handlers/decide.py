@@ -8,6 +8,7 @@ from typing import assert_never
 from bot import epoch, wording
 from bot.errors import Gone
 from bot.model import (
+    AnyTicket,
     Claimable,
     Closed,
     Commented,
@@ -18,7 +19,6 @@ from bot.model import (
     PullRef,
     Pushed,
     Retried,
-    TicketRef,
     Updated,
 )
 from bot.projects import Project
@@ -92,9 +92,9 @@ def _outdated(event: Event, desk: Desk) -> tuple[MarkOutdated, ...]:
 
 def _taken_back(event: Event, desk: Desk) -> tuple[TakenBack, ...]:
     """A person wins: whoever changes the status or the assignee of a ticket that a run of ours holds, takes it."""
-    if not isinstance(event.subject, TicketRef) or not isinstance(event.what, Updated):
+    if not isinstance(event.subject, AnyTicket) or not isinstance(event.what, Updated):
         return ()
-    if not (runs := desk.runs.open_on(event.subject)):
+    if not (runs := desk.runs.open_on(event.subject)) or event.actor.id == desk.talk(event.subject).me().id:
         return ()
     journal = desk.ticket(event.subject).journal
     found = []
@@ -102,5 +102,7 @@ def _taken_back(event: Event, desk: Desk) -> tuple[TakenBack, ...]:
         claim = epoch.claim_of(journal, run.run_id)
         entry = epoch.taken_by_person(journal, claim) if claim is not None else None
         if entry is not None:
-            found.append(TakenBack(run.run_id, wording.ticket_taken(entry.author.login, entry.new_status)))
+            found.append(
+                TakenBack(run.run_id, wording.ticket_taken(entry.author.login, entry.old_status, entry.new_status))
+            )
     return tuple(found)

@@ -15,7 +15,7 @@ from bot.handoff import starts
 from bot.liveness import is_over, reading
 from bot.logs import masked_tail
 from bot.masking import Masking
-from bot.model import Limit, PullRef, Repo, RunId, Sha, Subject, Thread, TicketRef
+from bot.model import AnyTicket, Limit, PullRef, Repo, RunId, Sha, Subject, Thread, TicketRef
 from bot.passview import Passes
 from bot.projects import Project
 from bot.recheck import Finding
@@ -157,7 +157,7 @@ class RunningDesk:
     def talk(self, on: Thread) -> Talk:
         return self._talks.about(on)
 
-    def ticket(self, ref: TicketRef) -> Ticket:
+    def ticket(self, ref: AnyTicket) -> Ticket:
         return self._trackers[ref.tracker].ticket(ref)
 
     def bot_names(self, on: Thread) -> Collection[str]:

@@ -96,6 +96,8 @@ def name_of(event: Event) -> str | None:
             return "issues.opened"
         case IssueRef(), Labeled():
             return "issues.labeled"
+        case IssueRef(), Claimable():
+            return "schedule"
         case BranchRef(), Pushed(after=after) if after is not None:
             return "push"
         case _:

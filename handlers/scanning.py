@@ -10,7 +10,7 @@ from bot import epoch
 from bot.dispatch import Hint
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.journal import Journal
-from bot.model import Claimable, Event, TicketRef
+from bot.model import AnyTicket, Claimable, Event
 from bot.projects import Project
 from bot.trackers import Ticket, Tracker
 from handlers import rules
@@ -56,11 +56,13 @@ class Scan:
         """`room`: how many more runs there may be in a project now."""
         self._desk = desk
         self._trackers = trackers
-        self._projects = [p for p in projects if p.tracker_project and _claims(trackers, p.tracker)]
+        self._projects = [
+            p for p in projects if p.ticketing[0] in trackers and trackers[p.ticketing[0]].claiming.enabled
+        ]
         self._room = room
         self._carry = carry
         self._journal = journal
-        self._looks: dict[TicketRef, _Look] = {}
+        self._looks: dict[AnyTicket, _Look] = {}
         self.asking = ""
         """`anew` of every look that names none."""
 
@@ -82,8 +84,9 @@ class Scan:
         room = self._room(project)
         if room <= 0:
             return hints
-        tracker = self._trackers[str(project.tracker)]
-        for listed in tracker.claimable(str(project.tracker_project)):
+        name, identifier = project.ticketing
+        tracker = self._trackers[name]
+        for listed in tracker.claimable(identifier):
             look = self._seen(listed)
             if not anew and look.passed:
                 continue
@@ -153,7 +156,3 @@ class Scan:
             head_sha=None,
             at=ticket.updated_at,
         )
-
-
-def _claims(trackers: Mapping[str, Tracker], name: str | None) -> bool:
-    return name is not None and name in trackers and trackers[name].claiming.enabled

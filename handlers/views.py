@@ -10,6 +10,7 @@ from typing import Protocol
 from bot.forges import Comment, Issue, Pull, RepoFacts
 from bot.model import (
     Actor,
+    AnyTicket,
     Intent,
     IssueRef,
     Limit,
@@ -20,7 +21,6 @@ from bot.model import (
     Sha,
     Subject,
     Thread,
-    TicketRef,
 )
 from bot.projects import Project
 from bot.publishing import PublishSettings
@@ -188,7 +188,7 @@ class Desk(Protocol):
     def memory(self) -> Memory: ...
     def forge(self, repo: Repo) -> ForgeView: ...
     def talk(self, on: Thread) -> TalkView: ...
-    def ticket(self, ref: TicketRef) -> Ticket: ...
+    def ticket(self, ref: AnyTicket) -> Ticket: ...
     def bot_names(self, on: Thread) -> Collection[str]:
         """The logins that people address the bot by there (`@leadsman`)."""
 

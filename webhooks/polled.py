@@ -9,7 +9,7 @@ import json
 from datetime import datetime
 
 from bot import codec
-from bot.model import Event, LookAgain, TicketRef
+from bot.model import AnyTicket, Event, LookAgain
 from webhooks.inbox import Delivery, Kept
 
 _LOOK = "look-"
@@ -29,7 +29,7 @@ def told(event: Event) -> Delivery:
     )
 
 
-def look_again(ref: TicketRef, since: datetime) -> Delivery:
+def look_again(ref: AnyTicket, since: datetime) -> Delivery:
     """A ticket that could not be read, to be tried again."""
     body = {"number": ref.number, "since": since.isoformat()}
     return Delivery(

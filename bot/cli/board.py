@@ -15,6 +15,7 @@ from bot.cli.clicked import Setting
 from bot.config import Config
 from bot.errors import Forbidden, Gone, Unavailable, UserError
 from bot.hostload import LoadWindow
+from bot.journal import Journal
 from bot.nearest import did_you_mean
 from bot.projects import Project
 from bot.store.engine import open_store
@@ -66,6 +67,12 @@ def _boards(setting: Setting, config: Config) -> Iterator[Boards]:
     store = open_store(config.store, setting.home)
     try:
         load = LoadWindow(setting.home, os.environ, world.clock)
-        yield boards(config, world, store, reach(config, world, store), load=load.p95)
+        yield boards(
+            config,
+            world,
+            store,
+            reach(config, world, store, Journal(world.home / "events.jsonl", world.clock)),
+            load=load.p95,
+        )
     finally:
         store.close()

@@ -12,6 +12,7 @@ from bot.cli.options import Options, printable
 from bot.config import Config, load
 from bot.epoch import holder
 from bot.errors import Forbidden, Gone, Unavailable, UserError
+from bot.model import AnyTicket, IssueRef, Repo
 from bot.store import runs
 from bot.store.engine import Store, open_store
 from bot.wake import ring
@@ -47,19 +48,29 @@ def give_back(options: Options, which: str, *, force: bool) -> None:
 
 def _force(config: Config, folder: Path, store: Store, which: str) -> None:
     bot = Bot(config, World(home=folder, environ=os.environ), store)
-    name, _, number = which.rpartition(":")
-    tracker = bot.outside.trackers.get(name)
-    if tracker is None or not number.isdecimal():
-        known = ", ".join(bot.outside.trackers) or "none"
-        raise UserError(f"{printable(which)} is no ticket: write TRACKER:NUMBER. Known trackers: {known}.", code=2)
     try:
-        ref = tracker.find(int(number))
-        ticket = tracker.ticket(ref) if ref is not None else None
+        ref = _ticket(bot, which)
+        tracker = bot.outside.trackers[ref.tracker] if ref is not None else None
+        ticket = tracker.ticket(ref) if tracker is not None and ref is not None else None
         claim = holder(ticket.journal) if ticket is not None else None
-        if ticket is None or claim is None:
+        if tracker is None or ticket is None or claim is None:
             raise UserError(f"Nobody has claimed {printable(which)}, as its journal says.")
         why = f"{user()} gave it back by hand (it was run {claim.run_id} of {claim.by})"
         bot.ticketing.sweep.give_back(tracker, ticket, claim, why)
     except (Gone, Forbidden, Unavailable) as problem:
         raise UserError(f"{which} can't be given back: {problem}") from problem
     print(f"{which} was given back: {claim.by} had it with run {claim.run_id}.")
+
+
+def _ticket(bot: Bot, which: str) -> AnyTicket | None:
+    """`work:7`, or `github:acme/shop#9`; None for a number that is none of ours. Raises `UserError`."""
+    name, _, rest = which.partition(":")
+    repository, hash_, number = rest.rpartition("#")
+    if number.isdecimal() and hash_ and name in bot.outside.forges:
+        return IssueRef(Repo(name, repository), int(number))
+    if number.isdecimal() and not hash_ and (system := bot.outside.systems.get(name)) is not None:
+        return system.find(int(number))
+    known = ", ".join(bot.outside.trackers)
+    raise UserError(
+        f"{printable(which)} is no ticket: write TRACKER:NUMBER, or FORGE:OWNER/NAME#NUMBER. Known: {known}.", code=2
+    )

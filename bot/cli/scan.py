@@ -42,8 +42,12 @@ def command(setting: Setting, once: bool, cycle_seconds: int | None) -> int:
     if cycle_seconds is not None and not once:
         raise UserError("--cycle-seconds is for --once: a scan that goes on has no end.", code=2)
     config = setting.config()
-    if not any(getattr(tracker, "claim_enabled", False) for tracker in config.trackers.values()):
-        raise UserError("No [trackers.*] has claim_enabled = true, so there is nothing that the bot may claim.", code=2)
+    tables = (*config.trackers.values(), *config.forges.values())
+    if not any(getattr(settings, "claim_enabled", False) for settings in tables):
+        raise UserError(
+            "No [trackers.*] and no [forges.*] has claim_enabled = true, so there is nothing that the bot may claim.",
+            code=2,
+        )
     folder = home.make(setting.home)
     for name in ("runs", "worktrees", "checkouts", "mirrors"):
         (folder / name).mkdir(mode=0o700, exist_ok=True)

@@ -17,10 +17,10 @@ from bot import codec
 from bot.epoch import is_of_a_bot
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.journal import Journal
-from bot.model import Actor, Commented, Event, Opened, TicketRef, Updated
+from bot.model import Actor, AnyTicket, Commented, Event, Opened, Updated
 from bot.store import schema
 from bot.store.engine import Store
-from bot.trackers import PAGE, Entry, Ticket, Tracker
+from bot.trackers import PAGE, Entry, Ticket, TicketSystem
 
 OVERLAP = timedelta(seconds=60)
 """How far a poll looks back behind its mark."""
@@ -31,7 +31,7 @@ SETTLED = timedelta(seconds=5)
 Keep = Callable[[Event], None]
 """Takes an event, on disk when it returns; one whose `delivery` it knows is dropped. Raises `Unavailable`."""
 
-LookLater = Callable[[TicketRef, datetime], None]
+LookLater = Callable[[AnyTicket, datetime], None]
 """Has a ticket that can't be read now looked at again, from that moment of its journal on."""
 
 
@@ -52,7 +52,7 @@ class Poll:
 
     def __init__(
         self,
-        tracker: Tracker,
+        tracker: TicketSystem,
         projects: Mapping[str, object],
         store: Store,
         *,
@@ -68,7 +68,7 @@ class Poll:
         self._later = later
         self._journal = journal
         self._clock = clock
-        self._read_at: dict[TicketRef, datetime] = {}
+        self._read_at: dict[AnyTicket, datetime] = {}
 
     def look(self) -> None:
         """Looks at every project once. What is in its way in one of them is said, and stops no other."""
@@ -146,9 +146,10 @@ class Poll:
         self._tell(ticket, since or min(horizons), self._tracker.me())
 
     def _tell(self, ticket: Ticket, horizon: datetime, me: Actor) -> None:
-        if ticket.created_at >= horizon and ticket.author.id != me.id:
+        made = ticket.created_at
+        if made is not None and made >= horizon and ticket.author.id != me.id:
             what = Opened(ticket.title)
-            self._keep(self._event(f"ticket-{ticket.ref.number}", ticket, ticket.author, what, ticket.created_at))
+            self._keep(self._event(f"ticket-{ticket.ref.number}", ticket, ticket.author, what, made))
         for entry in ticket.journal:
             if entry.at >= horizon and entry.author.id != me.id and not is_of_a_bot(entry):
                 self._tell_entry(ticket, entry)

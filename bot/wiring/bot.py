@@ -46,6 +46,9 @@ ANOTHER_SECONDS = 2.0
 CLAIMS_SECONDS = 60.0
 """How often the trackers are looked through for claims that nobody works any more."""
 
+SCAN_SECONDS = 30.0
+"""How often claimable tickets are looked for where the table has no poll_seconds, or 0."""
+
 
 class Bot:
     """A configuration in force: everything that works deliveries, runs and answers, over one store."""
@@ -63,7 +66,7 @@ class Bot:
         self.config, self.world, self.store = config, world, store
         self.key = own_key(world.home)
         self.journal = Journal(world.home / "events.jsonl", world.clock)
-        self.outside = reach(config, world, store)
+        self.outside = reach(config, world, store, self.journal)
         self.inbox = Inbox(store, world.clock, limit=config.server.queue_limit)
         self.dispatcher: Dispatcher = Dispatcher(threads=THREADS, at_work=after.dispatcher.at_work if after else None)
         self.watcher = Watcher(lambda run_id: self.dispatcher.put(Hint("run", run_id)))
@@ -89,7 +92,7 @@ class Bot:
         self.tidying = tidying(*ground)
         self.merged = merged(config, world, self.outside, self.journal)
         self.boards = boards(config, world, store, self.outside, load=self.load.p95)
-        self.ticketing = ticketing(*ground)
+        self.ticketing = ticketing(*ground, answered=self.answers.address)
         self.news = news(*ground, inbox=self.inbox, hints=self.dispatcher)
         self.desk = self._make_desk()
         self.lanes = self._make_lanes()
@@ -232,7 +235,7 @@ class Bot:
             self.dispatcher.put(Hint(kind))
         if on_a_board(self.config):
             self.dispatcher.put(Hint("board"))
-        if self.outside.trackers:
+        if self._claims_tickets():
             self.dispatcher.put(Hint("claims"))
         if self.world.patient:
             self._look_around()
@@ -240,10 +243,13 @@ class Bot:
     def _look_around(self) -> None:
         """What only a server does: a CI step works its own event, and looks for no other."""
         self.dispatcher.put(Hint("missed"))
-        for name in self.outside.trackers:
+        for name in self.outside.systems:
             self.dispatcher.put(Hint("poll", name))
-        if self.outside.trackers:
+        if self._claims_tickets():
             self.dispatcher.put(Hint("scan"))
+
+    def _claims_tickets(self) -> bool:
+        return any(tracker.claiming.enabled for tracker in self.outside.trackers.values())
 
     def stop(self, timeout: float = 10.0) -> None:
         """Ends working. Runs go on: they are not ours to end, and whoever starts next takes up where they are."""
@@ -295,7 +301,11 @@ class Bot:
             self.dispatcher.put(hint)
         if anew:
             return None  # that was asked for once
-        return float(min(getattr(settings, "poll_seconds", 30) for settings in self.config.trackers.values()))
+        tables = {**self.config.forges, **self.config.trackers}
+        return min(
+            (_every(tables[name]) for name, one in self.outside.trackers.items() if one.claiming.enabled),
+            default=SCAN_SECONDS,
+        )
 
     def _room(self, project: Project) -> int:
         """How many more runs may wait or go on: no more tickets are taken than can be worked."""
@@ -307,3 +317,7 @@ class Bot:
 
 def _reading_of_configuration(at: float, problem: str) -> dict[str, str]:
     return {"read_at": moment(at).isoformat(), "problem": problem}
+
+
+def _every(settings: object) -> float:
+    return float(getattr(settings, "poll_seconds", 0)) or SCAN_SECONDS

@@ -128,7 +128,7 @@ class Lanes:
         settings = {**self._config.forges, **self._config.trackers}.get(kept.entry.source)
         if settings is None:
             return Ignored(f"{kept.entry.source} is not configured any more")
-        if kept.entry.source in self._outside.trackers and (ours := polled.read(kept)) is not None:
+        if kept.entry.source in self._outside.systems and (ours := polled.read(kept)) is not None:
             return ours
         if kept.entry.source in self._outside.forges and (found := asked.read(kept)) is not None:
             return found

@@ -59,7 +59,7 @@ def news(
             journal=journal,
             clock=world.clock,
         )
-        for name, tracker in outside.trackers.items()
+        for name, tracker in outside.systems.items()
     }
     missed = Missed(
         config.projects, outside.forges, config.server.url, store=store, journal=journal, hints=hints, clock=world.clock

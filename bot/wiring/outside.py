@@ -15,14 +15,17 @@ from bot.configured import Configured
 from bot.errors import UserError
 from bot.fleet import RepoMap
 from bot.forges import FORGES, Around, Forge
+from bot.forges.claiming import IssueClaims
 from bot.home import own_name
+from bot.journal import Journal
 from bot.masking import Masking
 from bot.model import Repo
 from bot.projects import Project
 from bot.repositories import Repositories
 from bot.secret import Secret, named_as_secrets
 from bot.store.engine import Store
-from bot.trackers import TRACKERS, Tracker
+from bot.trackers import TRACKERS, TicketSystem, Tracker
+from bot.trackers.issues import Issues
 from gitops.git import Identity
 from webhooks.receiver import Table
 from webhooks.signature import Key
@@ -55,20 +58,24 @@ class Outside:
     """The clients, each made once for a configuration in force."""
 
     forges: dict[str, Forge]
+    systems: dict[str, TicketSystem]
     trackers: dict[str, Tracker]
+    """The ticket systems, and the forges with their issues."""
     tables: dict[str, Table]
     masking: Masking
     repositories: Repositories
 
 
-def reach(config: Config, world: World, store: Store) -> Outside:
+def reach(config: Config, world: World, store: Store, journal: Journal) -> Outside:
     """Raises `UserError` where a secret that the configuration names is not there."""
     surroundings = around(config, world, store)
     forges = connect(config, surroundings)
-    trackers = connect_trackers(config, surroundings)
+    systems = connect_trackers(config, surroundings)
+    issues = {name: Issues(forge, issue_claims(config, name), journal.say) for name, forge in forges.items()}
     senders = tables(config, surroundings)
     masking = Masking(secrets_of(config, world, senders, surroundings))
-    return Outside(forges, trackers, senders, masking, Repositories(world.home / "mirrors", forges))
+    trackers: dict[str, Tracker] = Configured("trackers", {**systems, **issues})
+    return Outside(forges, systems, trackers, senders, masking, Repositories(world.home / "mirrors", forges))
 
 
 def identity_of(config: Config) -> Identity:
@@ -105,7 +112,7 @@ def connect(config: Config, surroundings: Around) -> dict[str, Forge]:
     return Configured("forges", found)
 
 
-def connect_trackers(config: Config, surroundings: Around) -> dict[str, Tracker]:
+def connect_trackers(config: Config, surroundings: Around) -> dict[str, TicketSystem]:
     """A client for each configured tracker, and the projects of it that are ours."""
     found = {}
     for name, settings in config.trackers.items():
@@ -116,10 +123,9 @@ def connect_trackers(config: Config, surroundings: Around) -> dict[str, Tracker]
     return Configured("trackers", found)
 
 
-def claim_labels(config: Config) -> dict[str, str]:
-    """By forge, the label of an issue that a run works."""
-    named = {name: getattr(settings, "claim_label", None) for name, settings in config.forges.items()}
-    return {name: label for name, label in named.items() if label}
+def issue_claims(config: Config, forge: str) -> IssueClaims:
+    settings = config.forges[forge]
+    return settings if isinstance(settings, IssueClaims) else IssueClaims()
 
 
 def repo_map(config: Config) -> RepoMap:
@@ -130,6 +136,8 @@ def repo_map(config: Config) -> RepoMap:
 
 def tracker_projects(config: Config, name: str) -> dict[str, Repo]:
     """The tracker's identifiers of our projects, and the repository of each."""
+    if name in config.forges:
+        return {project.repository: project.repo for project in config.projects if project.forge == name}
     return {p.tracker_project: p.repo for p in config.projects if p.tracker == name and p.tracker_project}
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.claimbook import ClaimBook
 from bot.claims import Claims
 from bot.claimsweep import ClaimSweep
 from bot.config import Config
-from bot.issuelabels import IssueLabels
 from bot.journal import Journal
-from bot.model import RunId
+from bot.model import Intent, RunId
 from bot.store import runs
 from bot.store.engine import Store
 from bot.tickets import Tickets
-from bot.wiring.outside import Outside, World, claim_labels, identity_of, tracker_projects
+from bot.wiring.outside import Outside, World, identity_of, tracker_projects
 
 VERTICAL = "leadsman"
 """What claims call this kind of bot, before its host's name."""
@@ -28,7 +28,15 @@ class Ticketing:
     sweep: ClaimSweep
 
 
-def ticketing(config: Config, world: World, store: Store, outside: Outside, journal: Journal) -> Ticketing:
+def ticketing(
+    config: Config,
+    world: World,
+    store: Store,
+    outside: Outside,
+    journal: Journal,
+    *,
+    answered: Callable[[Intent], str | None],
+) -> Ticketing:
     book = ClaimBook(store, journal, world.clock)
     host = socket.gethostname()
     claims = Claims(
@@ -36,11 +44,11 @@ def ticketing(config: Config, world: World, store: Store, outside: Outside, jour
     )
     tickets = Tickets(
         outside.trackers,
-        IssueLabels(outside.forges, claim_labels(config), journal),
         book,
         by=f"{VERTICAL}@{host}",
         is_ours=lambda run_id: _knows(store, run_id),
         url=lambda run_id: run_url(config, run_id),
+        answered=answered,
         clock=world.clock,
     )
     sweep = ClaimSweep(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot import epoch, wording
-from bot.model import Permission, PullRef, TicketRef
+from bot.model import AnyTicket, Permission
 from bot.talk import Handing
 from handlers.arguments import Spec
 from handlers.decision import Say, TakenBack
@@ -12,17 +12,17 @@ from handlers.views import Desk
 
 
 def _claim(ask: Ask, desk: Desk) -> tuple[Say, ...]:
-    if isinstance(ask.on, PullRef):
+    if not isinstance(ask.on, AnyTicket):
         return (Say(wording.only_tickets(CLAIM.name), well=False),)
     if (run := next(iter(desk.runs.open_on(ask.on)), None)) is not None:
         return (Say(wording.held_by_run(run.run_id, run.task), well=False),)
-    if isinstance(ask.on, TicketRef) and (claim := epoch.holder(desk.ticket(ask.on).journal)) is not None:
+    if (claim := epoch.holder(desk.ticket(ask.on).journal)) is not None:
         return (Say(wording.held_elsewhere(claim.by, claim.at, claim.run_id), well=False),)
     return (Say(wording.claimed(ask.who.login), handing=Handing(ask.who)),)
 
 
 def _release(ask: Ask, desk: Desk) -> tuple[TakenBack | Say, ...]:
-    if isinstance(ask.on, PullRef):
+    if not isinstance(ask.on, AnyTicket):
         return (Say(wording.only_tickets(RELEASE.name), well=False),)
     reason = ask.arguments.word(0) or ""
     open_runs = desk.runs.open_on(ask.on)
@@ -30,7 +30,7 @@ def _release(ask: Ask, desk: Desk) -> tuple[TakenBack | Say, ...]:
         why = wording.released_in_comment(ask.who.login, reason)
         ended = tuple(TakenBack(run.run_id, why) for run in open_runs)
         return (*ended, Say(wording.releasing([run.run_id for run in open_runs])))
-    if isinstance(ask.on, TicketRef) and (claim := epoch.holder(desk.ticket(ask.on).journal)) is not None:
+    if (claim := epoch.holder(desk.ticket(ask.on).journal)) is not None:
         return (Say(wording.held_elsewhere(claim.by, claim.at, claim.run_id), well=False),)
     return (Say(wording.released(ask.who.login, reason), handing=Handing(None)),)
 

@@ -75,7 +75,7 @@ def one_claim(site: Site) -> None:
         town = TicketTown(folder, world, site)
         town.shop()
         serving = _bot(town)
-        tracker = serving.bot.outside.trackers["work"]
+        tracker = serving.bot.outside.systems["work"]
         requests = _counted(tracker)
         took, asked = [], []
         for n in range(20):
@@ -83,7 +83,7 @@ def one_claim(site: Site) -> None:
             before, begun = requests(), time.perf_counter()
             assert epoch.holder(tracker.ticket(ref).journal) is None
             note = epoch.claim_note("leadsman@bench", "2026-01-01T00:00:00Z", f"20260101-000000-{n:06x}", "http://x/")
-            after = tracker.write(ref, note, status="In Progress", link="http://x/")
+            after = tracker.write(ref, note, to="claimed", link="http://x/")
             assert epoch.holder(after.journal) is not None
             took.append((time.perf_counter() - begun) * 1000)
             asked.append(requests() - before)
@@ -106,13 +106,13 @@ def scans(site: Site) -> None:
             pile_up(site, pile - stock)
             stock = pile
             serving = _bot(town)
-            requests = _counted(serving.bot.outside.trackers["work"])
+            requests = _counted(serving.bot.outside.systems["work"])
             for wanted in (1, 10):
                 serving.bot.scan._room = lambda _project, wanted=wanted: wanted
                 look = partial(serving.bot.scan.look, anew=str(time.time()))
                 took, asked, _ = _timed(look, requests)
                 print(f"scan of {pile:>5}, takes {wanted:>2}  {took:6.0f} ms, {asked:>4} requests")
-            page = partial(serving.bot.outside.trackers["work"].changed, "demo", datetime.fromtimestamp(0, UTC))
+            page = partial(serving.bot.outside.systems["work"].changed, "demo", datetime.fromtimestamp(0, UTC))
             took, asked, tickets = _timed(page, requests)
             print(f"a page of the poll     {took:6.0f} ms, {asked:>4} request, {len(tickets)} tickets")
             serving.store.close()

@@ -327,6 +327,18 @@ REFUSED = {
         TRACKER + 'claim_enabled = true\nclaim_status = "Doing"\n',
         '1: [trackers.work]: status_map needs an entry for the claim status "Doing"',
     ),
+    "labels alike": (
+        FORGE + 'claim_status = "Bot"\nclaimable_status = "bot"\n',
+        '1: [forges.gh]: claim_status and claimable_status are both "Bot"; they must differ',
+    ),
+    "a label for another claim": (
+        FORGE + 'status_map = { doing = "done" }\n',
+        '1: [forges.gh]: status_map has an entry for "doing", and claim_status is "in progress"',
+    ),
+    "a label that no list can be asked for": (
+        FORGE + 'claim_status = "a, b"\n',
+        '4: [forges.gh] claim_status: must be a text without commas, not "a, b"',
+    ),
     "polling without a pause": (
         TRACKER + "poll_seconds = 1\n",
         "5: [trackers.work] poll_seconds: must be at least 5, not 1",

@@ -36,8 +36,8 @@ FAILED = (
 
 
 TICKET = Ticket(
-    ref=TicketRef(REPO, "work", 7), title="Mend", text="", author=DANA, status="New", is_closed=False,
-    category=None, priority=2, assignee=None, created_at=NOW, updated_at=NOW, journal=FAILED,
+    ref=TicketRef(REPO, "work", 7), title="Mend", text="", author=DANA, status="New", stage="claimable",
+    is_closed=False, category=None, priority=2, assignee=None, created_at=NOW, updated_at=NOW, journal=FAILED,
 )  # fmt: skip
 CLAIMING = Claiming(enabled=True, claimable="New", claimed="In Progress", after={})
 

@@ -49,7 +49,7 @@ def test_the_journal_is_in_the_trackers_order_whatever_the_users_preference(site
 
 def test_a_status_that_the_workflow_forbids_is_seen_in_what_is_read_back(site: Site) -> None:
     number = site.ticket()
-    after = client(site).write(site.ref(number), "I close it.", status="Closed")
+    after = client(site).put(site.ref(number), "I close it.", status="Closed")
     assert after.status == "New"
     assert after.journal[-1].text == "I close it."
 
@@ -57,7 +57,7 @@ def test_a_status_that_the_workflow_forbids_is_seen_in_what_is_read_back(site: S
 def test_a_write_changes_status_and_note_and_link_at_once(site: Site) -> None:
     number = site.ticket()
     bot = client(site, run_link_field="Run")
-    after = bot.write(site.ref(number), "mine", status="In Progress", link="http://127.0.0.1:1/runs/x")
+    after = bot.put(site.ref(number), "mine", status="In Progress", link="http://127.0.0.1:1/runs/x")
     assert after.status == "In Progress"
     assert len(after.journal) == 1
     fields = {field["name"]: field["value"] for field in site.seen(number)["custom_fields"]}
@@ -66,14 +66,14 @@ def test_a_write_changes_status_and_note_and_link_at_once(site: Site) -> None:
 
 def test_a_status_that_the_site_does_not_have_is_named(site: Site) -> None:
     with pytest.raises(Forbidden, match='names the status "Doing"'):
-        client(site).write(site.ref(site.ticket()), "", status="Doing")
+        client(site).put(site.ref(site.ticket()), "", status="Doing")
 
 
 def test_a_private_note_is_refused_without_the_right_and_nothing_becomes_public(site: Site) -> None:
     number = site.ticket()
-    client(site).write(site.ref(number), "for few", private=True)
+    client(site).put(site.ref(number), "for few", private=True)
     with pytest.raises(Forbidden, match="may not set that"):
-        client(site, "quiet").write(site.ref(number), "for few, too", private=True)
+        client(site, "quiet").put(site.ref(number), "for few, too", private=True)
     assert [(j["notes"], j["private_notes"]) for j in site.seen(number)["journals"]] == [("for few", True)]
 
 

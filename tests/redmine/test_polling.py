@@ -167,7 +167,7 @@ def _many(site: Site, count: int, *, apart: bool = False) -> list[int]:
 
 def test_the_bots_own_writes_wake_nobody(site: Site, listener: Listener) -> None:
     number = site.ticket(who="bot")
-    listener.bot.write(site.ref(number), "mine", status="In Progress")
+    listener.bot.put(site.ref(number), "mine", status="In Progress")
     claim = "claimed by leadsman@other at 2026-01-01T00:00:00Z run 20260101-000000-aaaaaa"
     site.change(number, who="bot2", notes=claim)
     site.change(number, who="bot2", notes="claim released: the run failed")

@@ -45,22 +45,3 @@ def test_a_pull_request_is_no_ticket(town: Town) -> None:
     town.says(pull, "/claim\n/release")
     said = town.settled(pull, "is for issues and tickets")
     assert said.count("is for issues and tickets") == 2
-
-
-def test_an_issue_shows_by_label_and_assignee_that_a_run_works_it(town: Town) -> None:
-    town.config = town.config.replace('kind = "github"', 'kind = "github"\nclaim_label = "at work"')
-    repo = town.repo()
-    go = town.folder / "go"
-    town.task("hold", ["sh", "-c", f"until [ -e {go} ]; do sleep 0.05; done"])
-    issue = repo.issue("Broken", author="alice")
-    town.start()
-    town.says(issue, "/run hold")
-    town.until("it runs", lambda: any("is under way" in one for one in town.answers(issue)))
-    with town.world.lock:
-        assert [label.name for label in issue.labels] == ["at work"]
-        assert [person.login for person in issue.assignees] == ["leadsman-bot"]
-    go.touch()
-    town.until("the run is closed", town.closed)
-    with town.world.lock:
-        assert issue.labels == []
-        assert issue.assignees == []

@@ -67,7 +67,7 @@ def _event(one: Json, **change: object) -> Past:
 
     https://docs.github.com/en/rest/using-the-rest-api/issue-event-types#assigned
     """
-    who = actor(one.get("assigner") or one["actor"])
+    who = actor(one.get("assigner") or one.get("actor"))
     return Past(id=f"event-{one['id']:d}", author=who, at=moment(one["created_at"]), **change)  # type: ignore[arg-type]
 
 

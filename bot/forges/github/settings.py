@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 
 from bot.errors import UserError
+from bot.forges.claiming import IssueClaims
 from bot.secret import Secret
 from bot.settings import EnvName, WebAddress
 from bot.settings import Settings as Table
@@ -22,7 +23,7 @@ FileName = Annotated[str, Field(min_length=1)]
 _TOKEN = re.compile(r"gh[a-z]_|github_pat_")
 
 
-class Settings(Table):
+class _Own(Table):
     """GitHub or a GitHub Enterprise Server, as an account (a token) or as a GitHub App (its id and key)."""
 
     kind: Literal["github"] = Field(description="github.com or a GitHub Enterprise Server")
@@ -41,11 +42,6 @@ class Settings(Table):
     )
     webhook_secret_file: FileName | None = Field(default=None, description="file that holds one such secret")
     allowed_bots: Texts = Field(default=(), description="logins of bots whose comments count as a person's")
-    claim_label: str | None = Field(
-        default=None,
-        min_length=1,
-        description="label of an issue while a run works it; it is assigned to the bot then; default: none",
-    )
     write_pause_seconds: float = Field(
         default=1.0, ge=0, le=60, description="least time between two writes; GitHub asks for a second"
     )
@@ -92,6 +88,10 @@ class Settings(Table):
         parts = urlsplit(self.api_url)
         host = parts.netloc if parts.path else parts.netloc.removeprefix("api.")
         return f"{parts.scheme}://{host}"
+
+
+class Settings(IssueClaims, _Own):
+    """The table: who the bot is there, then how it claims issues."""
 
 
 def _is_loopback(host: str) -> bool:

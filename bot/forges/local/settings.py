@@ -13,6 +13,7 @@ from pydantic import Field
 
 from bot.errors import UserError
 from bot.forges import Around
+from bot.forges.claiming import IssueClaims
 from bot.model import Permission
 from bot.secret import Secret
 from bot.settings import Settings as Table
@@ -23,7 +24,7 @@ Right = Literal["none", "read", "triage", "write", "maintain", "admin"]
 SECRET_FILE = "local.secret"  # noqa: S105 - the name of a file in the home
 
 
-class Settings(Table):
+class _Own(Table):
     """A forge without a server: bare repositories in a folder, pull requests, issues and comments in the store."""
 
     kind: Literal["local"] = Field(description="a folder of bare repositories on this host")
@@ -39,11 +40,10 @@ class Settings(Table):
         description=f"variables with the secrets of its deliveries; default: <home>/{SECRET_FILE}, made once",
     )
     allowed_bots: Texts = Field(default=(), description="logins of bots whose comments count as a person's")
-    claim_label: str | None = Field(
-        default=None,
-        min_length=1,
-        description="label of an issue while a run works it; it is assigned to the bot then; default: none",
-    )
+
+
+class Settings(IssueClaims, _Own):
+    """The table: who the bot is there, then how it claims issues."""
 
 
 def account() -> str:

@@ -11,9 +11,9 @@ from typing import Any
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.fleet import RepoMap
 from bot.forges import Comment, Reaction
-from bot.model import Actor, Permission, Repo, Thread, TicketRef
+from bot.model import Actor, AnyTicket, Permission, Repo, Thread, TicketRef
 from bot.talk import Handing
-from bot.trackers import PAGE, Claiming, Entry, Ticket, Upload
+from bot.trackers import PAGE, Claiming, Entry, Move, Ticket, Upload
 from bot.trackers.notes import clean, in_textile, neutral
 from bot.trackers.redmine import values
 from bot.trackers.redmine.door import Door, Json
@@ -102,7 +102,8 @@ class Redmine:
 
     # tickets
 
-    def ticket(self, ref: TicketRef) -> Ticket:
+    def ticket(self, ref: AnyTicket) -> Ticket:
+        ref = _ref(ref)
         issue = self._issue(ref.number, include="journals,allowed_statuses,relations,attachments")
         identifier = self._identifier_of(issue)
         if identifier is None or ref.repo not in self._repo_map.places(self._projects[identifier]):
@@ -168,13 +169,32 @@ class Redmine:
 
     def _value(self, ref: TicketRef, issue: Json, login: Any) -> Ticket:
         try:
-            return values.ticket(ref, issue, self._statuses(), login)
+            return values.ticket(ref, issue, self._statuses(), login, self.claiming)
         except (KeyError, TypeError, ValueError) as problem:
             raise Unavailable(f"Ticket {ref} is not as Redmine documents it ({type(problem).__name__}).") from problem
 
     # writing
 
     def write(
+        self,
+        ref: AnyTicket,
+        note: str,
+        *,
+        to: Move | None = None,
+        of: Actor | None = None,
+        link: str | None = None,
+        upload: Upload | None = None,
+    ) -> Ticket:
+        """The assignee is people's: a claim sets none, so none ends with it."""
+        del of
+        status = None if to is None else self.claiming.status(to)
+        return self.put(_ref(ref), note, status=status, link=link, upload=upload)
+
+    def hold(self, ticket: Ticket) -> Ticket:
+        """The status went along with the note, or the workflow forbids it."""
+        return ticket
+
+    def put(
         self,
         ref: TicketRef,
         note: str,
@@ -185,8 +205,8 @@ class Redmine:
         upload: Upload | None = None,
         private: bool = False,
     ) -> Ticket:
-        """`private`: to be seen by those who may see private notes. Raises `Forbidden` where the bot may not: Redmine
-        would make it public without a word."""
+        """One write of all that. `private`: to be seen by those who may see private notes. Raises `Forbidden` where the
+        bot may not: Redmine would make it public without a word."""
         change: dict[str, object] = {}
         if note:
             change["notes"] = clean(note)
@@ -253,7 +273,7 @@ class Redmine:
 
     def _said(self, ref: TicketRef, body: str, *, status: str | None = None, assignee: Actor | None = None) -> str:
         text = self.render(body)
-        after = self.write(ref, text, status=status, assignee=assignee)
+        after = self.put(ref, text, status=status, assignee=assignee)
         mine = [entry for entry in after.journal if entry.author.id == self.me().id]
         said = [entry for entry in mine if entry.text.strip() == text.strip()]
         if not said:
@@ -274,7 +294,7 @@ class Redmine:
         text = neutral(clean(markdown))
         return text if self._markdown else in_textile(text)
 
-    def look_at_formatting(self, ref: TicketRef, word: str) -> None:
+    def look_at_formatting(self, ref: AnyTicket, word: str) -> None:
         """Finds out how the site reads notes, once, where its table says `auto`: by the public feed of a ticket that
         has a note with `word` as a code span. Where nobody may read that, it stays textile, Redmine's own default."""
         if self._markdown is not None:
@@ -287,7 +307,7 @@ class Redmine:
 
     # links
 
-    def ticket_url(self, ref: TicketRef) -> str:
+    def ticket_url(self, ref: AnyTicket) -> str:
         return f"{self._settings.url}/issues/{ref.number}"
 
     def comment_url(self, on: Thread, comment_id: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.errors import Unavailable
 from bot.model import Actor, TicketRef
-from bot.trackers import Attached, Entry, Ticket
+from bot.trackers import Attached, Claiming, Entry, Stage, Ticket
 
 Json = Mapping[str, Any]
 
@@ -27,15 +27,18 @@ def told(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def ticket(ref: TicketRef, issue: Json, statuses: Mapping[int, str], login: Callable[[int, str], str]) -> Ticket:
+def ticket(
+    ref: TicketRef, issue: Json, statuses: Mapping[int, str], login: Callable[[int, str], str], claiming: Claiming
+) -> Ticket:
     """`statuses`: id -> name; `login` finds the login of a user's id, with the name to fall back on."""
-    allowed = issue.get("allowed_statuses")
+    allowed, status = issue.get("allowed_statuses"), str(issue["status"]["name"])
     return Ticket(
         ref=ref,
         title=str(issue.get("subject") or ""),
         text=str(issue.get("description") or "").replace("\r\n", "\n"),
         author=actor(issue.get("author"), login),
-        status=str(issue["status"]["name"]),
+        status=status,
+        stage=_stage(status, claiming),
         is_closed=bool(issue["status"].get("is_closed")),
         category=issue["category"]["name"] if issue.get("category") else None,
         priority=int(issue.get("priority", {}).get("id", 0)),
@@ -58,6 +61,11 @@ def ticket(ref: TicketRef, issue: Json, statuses: Mapping[int, str], login: Call
             for one in issue.get("attachments", ())
         ),
     )
+
+
+def _stage(status: str, claiming: Claiming) -> Stage:
+    stages: dict[str, Stage] = {claiming.claimable.casefold(): "claimable", claiming.claimed.casefold(): "claimed"}
+    return stages.get(status.casefold(), "other")
 
 
 def entry(journal: Json, statuses: Mapping[int, str], login: Callable[[int, str], str]) -> Entry:
