@@ -93,6 +93,7 @@ class Fleet:
         """Nothing is left of any run, on the forge or on any host."""
         for bot in self.bots:
             bot.until("its runs are closed", lambda bot=bot: all((r / "closed.json").exists() for r in bot.runs()))
+        for bot in self.bots:  # the claims of all of them are on the one remote
             bot.assert_nothing_is_left(self.repo)
 
     def with_run(self, number: int) -> TicketTown:
