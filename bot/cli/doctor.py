@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -129,7 +129,7 @@ def _outside(config: Config, world: World, store: Store) -> Iterator[Finding]:
         yield Finding("forges", "wrong", problem.text)
         return
     for name, sender in senders.items():
-        yield _door(name, sender)
+        yield _door(name, sender, [project.repository for project in config.projects if project.forge == name])
     for name, forge in forges.items():
         yield from checkup.asked(f"[forges.{name}]", _forge(name, forge))
     for name, tracker in trackers.items():
@@ -139,11 +139,14 @@ def _outside(config: Config, world: World, store: Store) -> Iterator[Finding]:
         yield from checkup.asked(f"project {project.name}", _project(config, project, forges[project.forge], world))
 
 
-def _door(name: str, sender: Table) -> Finding:
+def _door(name: str, sender: Table, repositories: Iterable[str]) -> Finding:
     subject = f"/webhooks/{name}"
     ways = len(sender.keys) + (sender.token is not None)
     if not ways:
         return Finding(subject, "warning", "has no webhook secret: what is delivered there is refused (403)")
+    if left := [one for one in repositories if not any(key.counts_for(one) for key in sender.keys)]:
+        what = f"no webhook secret is for {', '.join(left)}: what is delivered of it is refused (401)"
+        return Finding(subject, "warning", f"{what}. Name one with webhook_secret_env, there or under its [[project]]")
     return Finding(subject, "ok", f"takes deliveries; live secrets: {ways}")
 
 

@@ -29,7 +29,7 @@ public_url = "{url}"
 kind = "github"
 api_url = "{api_url}"
 {way_in}
-webhook_secret_env = ["HOOK_SECRET"]
+webhook_secret_env = {secrets}
 poll_seconds = {poll_seconds}
 
 [[project]]
@@ -49,6 +49,8 @@ class House:
     way_in: str = 'token_env = "BOT_TOKEN"'
     url: str = URL
     poll_seconds: int = 60
+    secrets: str = '["HOOK_SECRET"]'
+    more: str = ""
     environ: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -57,8 +59,8 @@ class House:
     def configured(self) -> Path:
         config = self.folder / "leadsman.toml"
         config.touch(0o600)
-        about = {"url": self.url, "api_url": self.world.api_url, "way_in": self.way_in}
-        config.write_text(CONFIG.format(**about, poll_seconds=self.poll_seconds))
+        about = {"url": self.url, "api_url": self.world.api_url, "way_in": self.way_in, "secrets": self.secrets}
+        config.write_text(CONFIG.format(**about, poll_seconds=self.poll_seconds) + self.more)
         return config
 
     def about(self, subject: str) -> list[tuple[str, str]]:
@@ -131,6 +133,34 @@ def test_it_tells_what_a_token_may_not(house: House, scopes: tuple[str, ...] | N
     house.world.user("leadsman-bot").scopes = scopes
     found = house.about("[forges.github]")
     assert [verdict] == [v for v, what in found if text in what], found
+
+
+@pytest.mark.parametrize(
+    ("secrets", "more", "expected"),
+    [
+        ("[]", "", ("warning", "has no webhook secret: what is delivered there is refused (403)")),
+        ("[]", 'webhook_secret_env = ["HOOK_SECRET"]\n', ("ok", "takes deliveries; live secrets: 1")),
+        (
+            "[]",
+            (
+                'webhook_secret_env = ["HOOK_SECRET"]\n'
+                '[[project]]\nname = "blog"\nforge = "github"\nrepository = "acme/blog"\n'
+            ),
+            (
+                "warning",
+                (
+                    "no webhook secret is for acme/blog: what is delivered of it is refused (401). "
+                    "Name one with webhook_secret_env, there or under its [[project]]"
+                ),
+            ),
+        ),
+    ],
+)
+def test_it_tells_whose_deliveries_are_refused(
+    house: House, secrets: str, more: str, expected: tuple[str, str]
+) -> None:
+    house.secrets, house.more = secrets, more
+    assert [expected] == house.about("/webhooks/github")
 
 
 def test_a_token_that_is_refused_is_said_and_the_rest_is_looked_at(house: House) -> None:
