@@ -209,6 +209,8 @@ class LookAgain:
     number: int
     since: datetime | None = None
     """From which moment of its journal on; None = as far back as a poll would look."""
+    entry: str | None = None
+    """The one entry of its journal that counts, by its id, and no other; "" = the ticket itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,26 @@ def look_again(ref: AnyTicket, since: datetime) -> Delivery:
     )
 
 
+def look_at(source: str, number: int, entry: str, again: str = "") -> Delivery:
+    """One entry of a ticket's journal ("" = the ticket itself) that somebody names who is trusted. `again` makes it
+    another one."""
+    return Delivery(
+        source=source,
+        delivery=f"{_LOOK}{number}-entry-{entry}{again and f'-{again}'}",
+        event="ticket.look",
+        headers={},
+        body=json.dumps({"number": number, "entry": entry}).encode(),
+        lane=f"{source}:{number}",
+    )
+
+
 def read(kept: Kept) -> Event | LookAgain | None:
     """What such a delivery says; None for one that came through the door."""
     if kept.entry.delivery.startswith(_EVENTS):
         return codec.load(Event, kept.body)
     if kept.entry.delivery.startswith(_LOOK):
         found = json.loads(kept.body)
+        if "entry" in found:
+            return LookAgain(int(found["number"]), entry=str(found["entry"]))
         return LookAgain(int(found["number"]), datetime.fromisoformat(found["since"]))
     return None

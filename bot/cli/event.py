@@ -15,6 +15,7 @@ from bot.cli.clicked import Setting
 from bot.cli.ending import is_unfinished
 from bot.config import Config
 from bot.errors import UserError
+from bot.model import Ignored, LookAgain
 from bot.rebuilding import open_or_rebuild
 from bot.store import runs
 from bot.store.engine import Store
@@ -22,8 +23,11 @@ from bot.wake import ring
 from bot.wiring.bot import Bot
 from bot.wiring.lanes import delivery_of
 from bot.wiring.outside import World, kind_of
+from webhooks import polled
 from webhooks.inbox import Delivery, Inbox, Verdict
+from webhooks.payload import Malformed
 from webhooks.receiver import SIZE
+from webhooks.sources import redmine
 
 LOOK_SECONDS = 0.2
 
@@ -31,11 +35,14 @@ LOOK_SECONDS = 0.2
 @click.command(
     "event",
     epilog='Example, in a workflow: leadsman event "$GITHUB_EVENT_PATH" --source github --event issue_comment. '
+    "Of a Redmine's webhook: leadsman event ticket.json --source work. "
     "Exit code 0: worked, and every run it started ended well; 1: a run did not, or a command was refused.",
 )
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--source", required=True, metavar="NAME", help="The [forges.NAME] table that it comes from.")
-@click.option("--event", "name", required=True, metavar="EVENT", help="As the forge names it: issue_comment, push, ...")
+@click.option("--source", required=True, metavar="NAME", help="The [forges.NAME] or [trackers.NAME] it comes from.")
+@click.option(
+    "--event", "name", metavar="EVENT", help="As the forge names it: issue_comment, push, ... A tracker's file says it."
+)
 @click.option("--delivery", metavar="ID", help="Its id; default: the SHA-256 of the file, so that twice is once.")
 @click.option(
     "--cycle-seconds",
@@ -45,13 +52,17 @@ LOOK_SECONDS = 0.2
 )
 @click.pass_obj
 def command(
-    setting: Setting, *, file: Path, source: str, name: str, delivery: str | None, cycle_seconds: int | None
+    setting: Setting, *, file: Path, source: str, name: str | None, delivery: str | None, cycle_seconds: int | None
 ) -> int:
     """Works one event from a file, as if the forge had delivered it; the file is trusted, nothing is signed."""
     config = setting.config()
-    if source not in config.forges:
-        known = ", ".join(config.forges) or "none"
-        raise UserError(f"There is no [forges.{source}] in the configuration. Known: {known}.", code=2)
+    if source not in {*config.forges, *config.trackers}:
+        known = ", ".join([*config.forges, *config.trackers]) or "none"
+        raise UserError(
+            f"There is no [forges.{source}] and no [trackers.{source}] in the configuration. Known: {known}.", code=2
+        )
+    if source in config.forges and name is None:
+        raise UserError("Say which event it is, as the forge names it: --event issue_comment, for example.", code=2)
     try:
         with file.open("rb") as opened:
             body = opened.read(SIZE + 1)
@@ -59,15 +70,34 @@ def command(
         raise UserError(f"{file} can't be read: {problem.strerror}.", code=2) from problem
     if len(body) > SIZE:
         raise UserError(f"{file} is larger than {SIZE} bytes, which no forge delivers.", code=2)
-    told = delivery_of(source, kind_of(config.forges[source]), delivery or hashlib.sha256(body).hexdigest(), name, body)
+    told = _told(config, source, name, delivery, body)
     if told is None:
         raise UserError(f"{file} holds no JSON object. Give the payload as the forge sends it.", code=2)
+    if isinstance(told, Malformed):
+        raise UserError(f"{file} is no webhook of a tracker: {told.reason}. Give the payload as it was sent.", code=2)
+    if isinstance(told, Ignored):
+        print(f"ignored: {told.reason}")
+        return 0
     folder = home.make(setting.home)
     try:
         with home.serving(folder):
             return _work(config, folder, told, cycle_seconds)
     except home.HomeHeld:
         return _hand_over(config, folder, told)
+
+
+def _told(
+    config: Config, source: str, name: str | None, delivery: str | None, body: bytes
+) -> Delivery | Ignored | Malformed | None:
+    """The delivery that the file is. Of a tracker's, which says no more than that a ticket changed, the one entry of
+    the journal that it names is read from there."""
+    if source in config.forges:
+        known_as = delivery or hashlib.sha256(body).hexdigest()
+        return delivery_of(source, kind_of(config.forges[source]), known_as, name or "", body)
+    found = redmine.look_at(body)
+    if isinstance(found, LookAgain):
+        return polled.look_at(source, found.number, found.entry or "", delivery or "")
+    return found
 
 
 def _work(config: Config, folder: Path, told: Delivery, cycle_seconds: int | None) -> int:
@@ -85,6 +115,9 @@ def _work(config: Config, folder: Path, told: Delivery, cycle_seconds: int | Non
             time.sleep(LOOK_SECONDS)  # whoever ends it here is a thread of ours; a person waits for the last line
     finally:
         bot.stop()
+    for entry in bot.inbox.find(told.delivery) if told.source in config.trackers else ():
+        if entry.note:
+            print(f"ignored: {entry.note}")
     return max(_tell(store, before), _refused(store, begun), _failed(bot.inbox, told))
 
 

@@ -145,13 +145,32 @@ class Poll:
             return
         self._tell(ticket, since or min(horizons), self._tracker.me())
 
+    def look_at_entry(self, number: int, entry: str) -> bool:
+        """Tells one entry of a ticket's journal, "" the ticket itself. False: there is none such, or it is none that
+        counts. Raises `Gone`, `Forbidden` or `Unavailable`."""
+        ref = self._tracker.find(number)
+        if ref is None:
+            return False
+        ticket, me = self._tracker.ticket(ref), self._tracker.me()
+        if not entry:
+            return self._tell_ticket(ticket, me)
+        found = [one for one in ticket.journal if one.id == entry and not one.private and _is_news(one, me)]
+        for one in found:
+            self._tell_entry(ticket, one)
+        return bool(found)
+
+    def _tell_ticket(self, ticket: Ticket, me: Actor) -> bool:
+        if ticket.created_at is None or ticket.author.id == me.id:
+            return False
+        what = Opened(ticket.title)
+        self._keep(self._event(f"ticket-{ticket.ref.number}", ticket, ticket.author, what, ticket.created_at))
+        return True
+
     def _tell(self, ticket: Ticket, horizon: datetime, me: Actor) -> None:
-        made = ticket.created_at
-        if made is not None and made >= horizon and ticket.author.id != me.id:
-            what = Opened(ticket.title)
-            self._keep(self._event(f"ticket-{ticket.ref.number}", ticket, ticket.author, what, made))
+        if ticket.created_at is not None and ticket.created_at >= horizon:
+            self._tell_ticket(ticket, me)
         for entry in ticket.journal:
-            if entry.at >= horizon and entry.author.id != me.id and not is_of_a_bot(entry):
+            if entry.at >= horizon and _is_news(entry, me):
                 self._tell_entry(ticket, entry)
 
     def _tell_entry(self, ticket: Ticket, entry: Entry) -> None:
@@ -195,3 +214,8 @@ class Poll:
             row = schema.settings
             connection.execute(row.delete().where(row.c.key == self._key(project)))
             connection.execute(row.insert().values(key=self._key(project), value=codec.dump(_Mark, mark)))
+
+
+def _is_news(entry: Entry, me: Actor) -> bool:
+    """Not what the bot did itself, nor any other bot for the protocol's sake."""
+    return entry.author.id != me.id and not is_of_a_bot(entry)

@@ -93,7 +93,7 @@ class Lanes:
             if isinstance(event, Ignored):
                 self._inbox.ignored(entry.id, event.reason)
                 return
-            came = self._look_again(entry, event) if isinstance(event, LookAgain) else self._decide(event)
+            came = self._look_again(entry.source, event) if isinstance(event, LookAgain) else self._decide(event)
         except Unavailable as problem:
             self._put_off(entry, problem)
             return
@@ -120,9 +120,12 @@ class Lanes:
         self._hints.put(Hint("lane", self._inbox.aside(entry, str(problem), retry_at)))
         self._journal.say("forbidden", delivery=entry.delivery, why=str(problem))
 
-    def _look_again(self, entry: Entry, event: LookAgain) -> list[Hint]:
-        self._polls[entry.source].look_at(event.number, event.since)
-        return []
+    def _look_again(self, source: str, event: LookAgain) -> list[Hint] | Ignored:
+        if event.entry is None:
+            self._polls[source].look_at(event.number, event.since)
+            return []
+        found = self._polls[source].look_at_entry(event.number, event.entry)
+        return [] if found else Ignored("there is no such entry of a ticket of ours, or it is private, or a bot's own")
 
     def _read(self, kept: Kept) -> Event | LookAgain | Ignored:
         settings = {**self._config.forges, **self._config.trackers}.get(kept.entry.source)

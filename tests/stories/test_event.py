@@ -95,7 +95,11 @@ def test_with_a_server_the_event_is_handed_over(town: Town) -> None:
         (b"[1]", (), "holds no JSON object. Give the payload as the forge sends it.\n"),
         (b"\xff", (), "holds no JSON object. Give the payload as the forge sends it.\n"),
         pytest.param(b" " * (SIZE + 1), (), f"is larger than {SIZE} bytes, which no forge delivers.\n", id="too large"),
-        (b"{}", ("--source", "gitbub"), "There is no [forges.gitbub] in the configuration. Known: github.\n"),
+        (
+            b"{}",
+            ("--source", "gitbub"),
+            "There is no [forges.gitbub] and no [trackers.gitbub] in the configuration. Known: github.\n",
+        ),
     ],
 )
 def test_what_is_no_event_is_refused_with_2(town: Town, body: bytes, options: tuple[str, ...], said: str) -> None:

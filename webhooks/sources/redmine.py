@@ -46,6 +46,23 @@ def unwanted(event: str, payload: Json) -> Ignored | None:  # noqa: ARG001
     return None if event in WANTED else Ignored(f"{event[:40]!a} asks nothing of the bot")
 
 
+def look_at(body: bytes) -> LookAgain | Ignored | Malformed:
+    """What one delivery is about, for who trusts it: the ticket, and the entry of its journal that is told of."""
+    try:
+        payload = parse(body)
+        told = event({}, payload)
+        if (why := unwanted(told, payload)) is not None:
+            return why
+        fields = Fields(payload)
+        holder = fields.at("data") if "data" in fields else fields.at("payload")
+        number = holder.at("issue").number("id")
+        if "journal" in holder:
+            return LookAgain(number, entry=str(holder.at("journal").number("id")))
+        return LookAgain(number, entry="") if told == "issue.created" else Ignored("it names no journal entry")
+    except Misshapen as problem:
+        return Malformed(str(problem))
+
+
 def read(headers: Mapping[str, str], body: bytes, *, source: str, at: datetime) -> LookAgain | Ignored | Malformed:  # noqa: ARG001
     try:
         payload = parse(body)
