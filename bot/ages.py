@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from bot import codec
 from bot.counts import Counts
 from bot.model import Claim, Held, Intent, Outcome, Run, Sha
-from bot.rundir import write_text
+from bot.ownhand import OwnHand
 from bot.statefiles import read_plain
 
 Age = TypeVar("Age")
@@ -191,11 +191,19 @@ Step = Literal[
 ]
 
 
-class Ages:
-    """The ages in one run's directory. A file that can't be read raises `codec.Unreadable`: never taken for absent."""
+OURS = (*(f"{name}.json" for name in AGES), "report.json", "claiming", "silenced", "meddled")
+"""The files that say where a run is on its way."""
 
-    def __init__(self, path: Path) -> None:
+
+class Ages:
+    """The ages in one run's directory. A file that can't be read raises `codec.Unreadable`: never taken for absent.
+
+    `hand` is told of what is written: whoever takes a run along its way has one.
+    """
+
+    def __init__(self, path: Path, hand: OwnHand | None = None) -> None:
         self.path = path
+        self._hand = hand or OwnHand(path, ())
 
     def has(self, name: str) -> bool:
         return (self.path / f"{name}.json").exists()
@@ -219,14 +227,35 @@ class Ages:
         return value
 
     def write(self, name: str, value: object) -> None:
-        write_text(self.path / f"{name}.json", codec.dump(AGES[name], value))
+        self._hand.write(f"{name}.json", codec.dump(AGES[name], value))
 
     def forget(self, name: str) -> None:
         (self.path / f"{name}.json").unlink(missing_ok=True)
+        self._hand.take(f"{name}.json")
+
+    def reported(self) -> None:
+        """The report was written."""
+        self._hand.take("report.json")
+
+    def put_right(self) -> list[str]:
+        """Undoes what anybody else did to these files, and remembers which it was. Returns these."""
+        changed = self._hand.put_right()
+        if changed:
+            self._hand.write("meddled", "\n".join(sorted({*self.meddled, *changed})))
+        return changed
+
+    @property
+    def meddled(self) -> list[str]:
+        """The files that somebody else changed."""
+        try:
+            return (self.path / "meddled").read_text().split()
+        except FileNotFoundError:
+            return []
 
     def reach_for_claim(self) -> None:
         """From here on the remote may hold a claim of this run, written down or not."""
         (self.path / "claiming").touch()
+        self._hand.take("claiming")
 
     @property
     def reached_for_claim(self) -> bool:
@@ -235,6 +264,7 @@ class Ages:
     def silence(self) -> None:
         """From here on nothing is said of the run in public: its claim was taken away."""
         (self.path / "silenced").touch()
+        self._hand.take("silenced")
 
     @property
     def silenced(self) -> bool:

@@ -36,6 +36,10 @@ TRIES = 60
 NET_SECONDS = 300.0
 """How often an answer is looked at of which nobody told any news: the net under a hint that was lost."""
 
+AT_WORK = frozenset({"prepare", "start", "blocked", "interrupted", "follow"})
+"""Phases in which a command of the run may be at work: it can write into the run's directory, and what that says of
+the run's end then is not ours (`bot.ownhand`)."""
+
 table = schema.answers.c
 
 
@@ -217,6 +221,8 @@ class Answers:
         if far is not None:
             return codec.load(Part, far)
         marker = f"<!-- leadsman run={run_id} head={intent.head} -->"
+        if row.phase in AT_WORK:
+            return Part(self._under_way(ages, row, intent, position), well=None, marker=marker)
         held: Held | None = ages.read("held")
         if held is not None:
             return Part(wording.held(held), well=False, marker=marker)

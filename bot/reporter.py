@@ -121,7 +121,7 @@ class Reporter:
             use=ran[0].use if ran else None,
             load=self._loads(run),
             host=self._host,
-            tried=tuple(hooks.refused_pushes(ages.path / "hooks")),
+            tried=(*hooks.refused_pushes(ages.path / "hooks"), *_meddling(ages)),
             kept=() if well else self._kept(ages),
             does_not_close=_does_not_close(intent.event.subject, outcome),
             tails=self._tails(ages, ran, checked, well=well),
@@ -180,6 +180,10 @@ class Reporter:
 
 
 _REACHABLE = ("http", "https", "ssh")
+
+
+def _meddling(ages: Ages) -> list[str]:
+    return [f"change of {name}, the bot's own record of the run, which was put back" for name in ages.meddled]
 
 
 def _asked_with(intent: Intent) -> str:

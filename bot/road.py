@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bot import handoff, liveness, stopping
-from bot.ages import Ages, Checked, Closed, Ended, Left, Sealed, Step
+from bot.ages import OURS, Ages, Checked, Closed, Ended, Left, Sealed, Step
 from bot.claims import Claims
 from bot.dispatch import Hint, Hints
 from bot.errors import Unavailable
@@ -44,6 +44,7 @@ from bot.model import (
     Sha,
     Unchanged,
 )
+from bot.ownhand import OwnHand
 from bot.publishing import SKIP_CI
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json
@@ -153,6 +154,7 @@ class Road:
         self._leave_report = leave
         self._observe = observe
         self._clock = clock
+        self._hands: dict[str, OwnHand] = {}
         self._steps: Mapping[Step, Callable[[Ages], Wait | None]] = {
             "claim": self._claim,
             "prepare": self._prepare,
@@ -177,16 +179,19 @@ class Road:
                 ages = self._ages(run_id)
                 return None if ages is None else self._walk(run_id, ages)
             except (Unavailable, OSError) as problem:
-                return self._put_off(run_id, Ages(self._runs_dir / run_id), problem)
+                return self._put_off(run_id, self._files(run_id), problem)
             except Exception as problem:  # the border: an accident of ours is bounded like a stranger's
                 log.exception("run %s can't go on", run_id)
-                return self._put_off(run_id, Ages(self._runs_dir / run_id), problem)
+                return self._put_off(run_id, self._files(run_id), problem)
 
     def _walk(self, run_id: str, ages: Ages) -> float | None:
         while True:
+            if changed := ages.put_right():
+                self._journal.say("meddled", run=run_id, files=changed)
             lease = self._lease(run_id)
             step = next_step(ages.has, started=RunDir(ages.path).status.exists(), lease=lease is not None)
             if step is None:
+                self._hands.pop(run_id, None)
                 return None
             if step == "claim" and lease is None and (self._called_off(ages) is None or not self._adopt(run_id)):
                 return None  # it waits for a slot; the next one that is given back is offered to it
@@ -211,9 +216,15 @@ class Road:
         finally:
             os.close(handle)
 
+    def _files(self, run_id: str) -> Ages:
+        folder = self._runs_dir / run_id
+        if run_id not in self._hands:
+            self._hands[run_id] = OwnHand(folder, OURS)
+        return Ages(folder, self._hands[run_id])
+
     def _ages(self, run_id: str) -> Ages | None:
         """The run's files; its intent is written from the index where a crash came before it."""
-        ages = Ages(self._runs_dir / run_id)
+        ages = self._files(run_id)
         if not ages.has("intent"):
             with self._store.read() as connection:
                 intent = runs.intent(connection, run_id)
@@ -480,6 +491,7 @@ class Road:
         if claim is not None and not self._claims.ours(claim):
             ages.silence()  # swept meanwhile: the report is kept here, and nothing is said of it
         self._write_report(ages)
+        ages.reported()
         return None  # said once nothing stands against the next run; where that takes long, the sweep says it before
 
     def _leave(self, ages: Ages) -> Wait | None:
