@@ -106,6 +106,28 @@ def test_a_server_that_is_killed_before_it_could_ask_asks_after_its_restart(town
     assert "it ended by itself at " in released
 
 
+@pytest.mark.parametrize(
+    ("point", "outcome", "branches"), [("publish:begins", "cancelled", 0), ("pushed", "published", 1)]
+)
+def test_what_was_pushed_before_the_ticket_was_taken_is_said_to_be_and_nothing_is_after(
+    town: TicketTown, point: str, outcome: str, branches: int
+) -> None:
+    repo = town.shop()
+    town.start(crash=point)
+    number = town.site.ticket()
+    town.site.change(number, notes="/run fix")
+    town.poll()
+    town.dies()
+    town.site.change(number, status="Feedback")
+    town.start()
+    released = town.note(number, "claim released")
+    assert released.startswith(f"claim released: dana took the ticket ({outcome})\n")
+    town.until("the run is closed", town.closed)
+    assert branches == len(town.run_branches(repo))
+    assert "Feedback" == town.site.status(number)
+    town.assert_nothing_is_left(repo)
+
+
 def test_a_ticket_that_is_taken_while_its_checks_go_on_gets_no_branch(town: TicketTown) -> None:
     check = '\n[[task.verify]]\nrun = ["sh", "-c", "touch {0}/checking; exec sleep 1000"]\n'
     number, run = under_way(town, "work", WORK, more=check.format(town.folder))

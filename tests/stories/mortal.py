@@ -4,7 +4,7 @@ POINT is `STEP:begins` or `STEP:ended` for a step of `bot.road`, or one of `reme
 was decided), `decided` (carried out, the delivery is not done yet), `posted` (a comment is out, and not written down),
 `started` (the supervisor runs, nothing was written down), `claimed` (the claim is on the remote, and not written down),
 `noted` (it is on the ticket, too, and not written down), `uploaded` (the tracker has the log, and no note has it yet),
-`told` (the ticket has its last note, and nothing more).
+`pushed` (the commit is on the remote, and not written down), `told` (the ticket has its last note, and nothing more).
 `poisoned` does not kill: each comment that holds "poison" trips over an error. It is the real server and its own parts.
 """
 
@@ -55,6 +55,7 @@ def arm(serving: Serving, point: str) -> None:
         "uploaded": [(tracker, "upload") for tracker in bot.outside.trackers.values()],
         "told": [(bot.ticketing.tickets, "finish")],
         "started": [(road, "start")],
+        "pushed": [(bot.road._landing, "land")],
     }
     for where, name in calls.get(point, ()):
         _die_after(where, name)
