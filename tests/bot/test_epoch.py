@@ -58,3 +58,22 @@ def test_a_ticket_was_tried_where_a_claim_stands_behind_the_last_news_of_it() ->
     assert not epoch.was_tried([entry("900"), claim("2", FIRST), failed, entry("1", "Try again.")])
     assert "900" == epoch.stamp([entry("900"), claim("2", FIRST), failed])
     assert "0" == epoch.stamp([])
+
+
+def test_what_a_bot_changes_beside_its_notes_is_neither_a_persons_doing_nor_news() -> None:
+    """On a forge labels and assignees are writes of their own; a bot is known by what it claimed or conceded."""
+    conceded = entry("5", epoch.concede_note("leadsman@there", SECOND, "leadsman@here", FIRST), by=TWO)
+    own = [entry("event-1", assignee_changed=True, by=ONE), entry("event-2", assignee_changed=True, by=TWO)]
+    journal = [entry("900"), claim("2", FIRST), *own, conceded]
+    held = epoch.holder(journal)
+    assert held is not None
+    assert epoch.taken_by_person(journal, held) is None
+    assert "900" == epoch.stamp(journal)
+    assert epoch.taken_by_person(journal[:-1], held) == own[1], "nothing says yet that it is a bot"
+
+
+def test_notes_of_who_does_not_belong_there_are_none_of_the_protocol() -> None:
+    stranger = replace(claim("2", FIRST, by=TWO), by_member=False)
+    assert epoch.holder([stranger]) is None
+    released = entry("3", epoch.release_note("no"), by=TWO, by_member=False)
+    assert epoch.holder([claim("1", SECOND), released]) is not None
