@@ -73,7 +73,7 @@ def publish_many(mirror: Mirror, spec: dict[str, Any]) -> object:
         base = spec["base"]
         tip = publish.commit_files(mirror, base, {f"{spec['name']}-{number}": b"1\n"}, BOT, f"{spec['name']} {number}")
         for lost in range(100):
-            time.sleep(random.uniform(0, 0.05 * lost))
+            time.sleep(random.uniform(0, 0.3 * lost))
             seen = mirror.remote_ref(spec["ref"])
             if seen is not None and not mirror.is_ancestor(seen, tip):
                 assert mirror.fetch_commit(seen, ref=spec["ref"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +58,7 @@ class TicketTown(Town):
         self.until("the site was polled", lambda: "polled:work:demo" in self.settings())
 
     def settings(self) -> dict[str, str]:
-        import sqlite3
-
-        with sqlite3.connect(self.home / "leadsman.db") as connection:
+        with closing(sqlite3.connect(self.home / "leadsman.db")) as connection:
             return dict(connection.execute("select key, value from settings"))
 
     def poll(self) -> None:

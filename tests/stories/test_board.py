@@ -53,7 +53,7 @@ def test_the_board_tells_of_a_run_while_it_is_on_and_when_it_has_ended(town: Tow
     assert json.loads((run / "claim.json").read_text())["oid"] == live["claim"]["id"]
     assert {"of": 4, "taken": 1} == data["slots"]
     assert f"| `{run.name}` | `wait` |" in text
-    assert "acme-shop: nothing has changed" in publish(town)
+    town.until("it says the same, and is not published again", lambda: "nothing has changed" in publish(town))
     go.touch()
     town.until("the run is closed", town.closed)
     data = town.until("it is told", lambda: board if (board := board_of(repo)[1])["recent"] else None)

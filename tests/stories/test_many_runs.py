@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -77,9 +79,7 @@ def test_the_slot_comes_first_then_the_claim_then_the_worktree(
 
 
 def _leases(town: Town) -> str:
-    import sqlite3
-
-    with sqlite3.connect(town.home / "leadsman.db") as connection:
+    with closing(sqlite3.connect(town.home / "leadsman.db")) as connection:
         return "".join(f"| {slot} {repo}" for slot, repo in connection.execute("select slot, repo from leases"))
 
 

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -199,7 +200,7 @@ class Town:
 
     def states(self) -> list[str]:
         """The states of the deliveries, as the store has them."""
-        with sqlite3.connect(self.home / "leadsman.db") as connection:
+        with closing(sqlite3.connect(self.home / "leadsman.db")) as connection:
             return [state for (state,) in connection.execute("select state from deliveries")]
 
     def processes(self) -> list[int]:
