@@ -7,6 +7,7 @@ doubled.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from bot.masking import Masking
 from bot.model import Intent, Run, Sha
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json, write_json, write_text
+from bot.statefiles import discard
 from bot.tasks import Check
 from bot.worksite import base_environment, supervised
 from gitops import evidence, worktree
@@ -49,10 +51,15 @@ class Verification:
         self._checkouts = checkouts
         self._environ = environ
         self._masking = masking
+        # By heart, since what a check runs can write into the run's directory (`bot.ownhand`).
+        self._begun: dict[str, set[str]] = {}
+        self._seen: dict[Path, Ran] = {}
 
     def check(self, run: Run, sealed: Sealed) -> Checked:
         """What the checks say of `sealed.tip`. Raises `Running` while one goes on; called again it takes up there."""
         intent = run.intent
+        if run.id not in self._begun:
+            self._begun[run.id] = {folder.name for folder in (run.run_dir / "checks").glob("*")}
         mirror = self._repositories.mirror(intent.event.subject.repo)
         verdicts: list[Verdict] = []
         not_run: list[NotRun] = []
@@ -74,6 +81,9 @@ class Verification:
 
     def clean_up(self, run: Run) -> None:
         """Removes the checkouts."""
+        self._begun.pop(run.id, None)
+        for seen in [folder for folder in list(self._seen) if run.run_dir in folder.parents]:
+            self._seen.pop(seen, None)
         mirror = self._repositories.mirror(run.intent.event.subject.repo)
         folder = self._checkouts / run.id
         occupants.clear(folder, run.at.timestamp())
@@ -128,6 +138,10 @@ class Verification:
 
     def _try(self, run: Run, check: Check, name: str, at: Sha, place: Callable[[], Path]) -> Ran:
         folder = run.run_dir / "checks" / name
+        if (seen := self._seen.get(folder)) is not None:
+            return seen
+        if name not in self._begun[run.id]:
+            _clear(folder)  # an earlier check may have written there how this one ends
         if not RunDir(folder).status.exists():
             self._start(run, check, folder, place())
         status = liveness.reading(folder)
@@ -140,10 +154,12 @@ class Verification:
             status = liveness.reading(folder)
         if not liveness.is_over(status):
             raise Running(folder)
-        return ran_of(run.run_dir, folder, _name(check), self._masking, at=at)
+        self._seen[folder] = ran_of(run.run_dir, folder, _name(check), self._masking, at=at)
+        return self._seen[folder]
 
     def _start(self, run: Run, check: Check, folder: Path, where: Path, *, number: int = 1) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self._begun[run.id].add(folder.name)
         intent: Intent = run.intent
         run_id = f"{intent.run_id}.{folder.name}"
         environment = {**base_environment(intent.task.env, self._environ, folder), "LEADSMAN_RUN_ID": run_id}
@@ -161,6 +177,11 @@ class Verification:
         started = start(folder, "setsid", again=number > 1)
         if started.error is not None and not RunDir(folder).status.exists():
             raise Unavailable(f"The check's supervisor did not start: {started.error}")
+
+
+def _clear(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    discard(folder)
 
 
 def ran_of(run_dir: Path, folder: Path, what: str, masking: Masking, *, at: Sha | None = None) -> Ran:

@@ -76,6 +76,45 @@ printf '{"tip": "%s", "verdicts": [], "not_run": []}' $(git rev-parse HEAD) > $r
     assert town.run_branches(repo) == []
 
 
+@pytest.mark.parametrize("later", ["folder", "link"])
+def test_a_check_that_writes_down_how_another_ends_changes_nothing(town: Town, later: str) -> None:
+    repo = town.repo()
+    forge = town.script(
+        "forge",
+        f"""#!/bin/sh
+cd $HOME/../..
+tip=$(ls | sed 's/.*-//' | head -1)
+good='{{"state": "done", "exit_code": 0, "supervisor": "ended", "finished": "2026-01-01"}}'
+mkdir ../good && echo "$good" > ../good/status.json && echo '{{"argv": ["false"]}}' > ../good/spec.json
+if [ {later} = link ]; then ln -s ../good 2-1-$tip; else cp -r ../good 2-1-$tip; fi
+[ -e 1-2-$tip ] || exit 1
+python3 -c "
+import json
+path = '1-1-$tip/ran.json'
+kept = json.load(open(path))
+kept['ran'].update(exit_code=0, ended='done', stop_reason='')
+json.dump(kept, open(path, 'w'))
+"
+exit 1
+""",
+    )
+    checks = f'[[task.verify]]\nrun = ["{forge}"]\nrepeat = 2\n'
+    town.task("twice", ["sh", "-c", "echo fixed > fixed.txt"], checks)
+    town.task(
+        "two",
+        ["sh", "-c", "echo fixed > fixed.txt"],
+        f'[[task.verify]]\nrun = ["sh", "-c", "{forge} || true"]\n[[task.verify]]\nrun = ["false"]\n',
+    )
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run twice")
+    assert "check, 0/2, try 1" in town.settled(pull, "**Failed** `twice` (verify)")
+    town.says(pull, "/run two")
+    said = town.until("the other", lambda: next((b for b in town.answers(pull) if "`two` (verify)" in b), None))
+    assert "| check, 0/1 | `false` | exit 1 |" in said
+    assert town.run_branches(repo) == []
+
+
 def test_a_report_that_a_command_writes_is_never_said(town: Town) -> None:
     repo = town.repo()
     go = town.folder / "go"
