@@ -35,15 +35,16 @@ class Yard:
         config = load(file, environ, home=folder)
         self.store = open_store(StoreSettings(), folder)
         self.inbox = Inbox(self.store, self.clock)
+        journal = Journal(folder / "events.jsonl", self.clock)
         self.lanes = Lanes(
             config,
-            reach(config, World(home=folder, environ=environ), self.store),
+            reach(config, World(home=folder, environ=environ), self.store, journal),
             self.store,
             self.inbox,
             self.room,
             polls={},
             hints=self,
-            journal=Journal(folder / "events.jsonl", self.clock),
+            journal=journal,
             patient=True,
             clock=self.clock,
         )

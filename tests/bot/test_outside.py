@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from bot.config import load
 from bot.errors import UserError
+from bot.journal import Journal
 from bot.secret import Secret
 from bot.store import StoreSettings
 from bot.store.engine import Store, open_store
@@ -42,7 +44,8 @@ def reached(folder: Path, store: Store, text: str, environ: Mapping[str, str]) -
     file = folder / "leadsman.toml"
     file.touch(mode=0o600)
     file.write_text(text)
-    return reach(load(file, environ, home=folder), World(home=folder, environ=environ), store)
+    journal = Journal(folder / "events.jsonl", time.time)
+    return reach(load(file, environ, home=folder), World(home=folder, environ=environ), store, journal)
 
 
 def test_a_repositorys_own_secrets_stand_beside_its_forges(tmp_path: Path, store: Store) -> None:
