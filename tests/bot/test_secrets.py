@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from bot.config import load
+from bot.journal import Journal
 from bot.store.engine import open_store
 from bot.wiring.outside import World, reach
 
@@ -53,7 +55,8 @@ def test_each_secret_that_the_server_or_a_run_may_have_is_masked(tmp_path: Path,
     config = load(tmp_path / "leadsman.toml", environ, home=tmp_path)
     store = open_store(config.store, tmp_path)
     try:
-        masking = reach(config, World(home=tmp_path, environ=environ), store).masking
+        journal = Journal(tmp_path / "events.jsonl", time.time)
+        masking = reach(config, World(home=tmp_path, environ=environ), store, journal).masking
     finally:
         store.close()
     assert f"it is {expected}" == masking(f"it is {text}")
