@@ -17,8 +17,9 @@ import pytest
 from bot.cli import main
 from bot.store import StoreSettings
 from bot.store.engine import open_store
-from tests.bot.console import SCRIPT, Ended, leadsman
+from tests.bot.console import SCRIPT, Ended
 from tests.bot.local_bench import Clone
+from tests.stories.nursery import nursery
 from webhooks.inbox import Entry, Inbox
 
 CONFIG = """\
@@ -56,7 +57,8 @@ class Newcomer:
         (folder / "leadsman.toml").write_text(config)
 
     def types(self, *argv: str, code: int = 0) -> Ended:
-        ended = leadsman(*argv, cwd=self.folder)
+        places = {"LEADSMAN_HOME": str(self.folder / "home")}
+        ended = nursery().ran(argv, {**os.environ, **places}, self.folder)
         assert ended.code == code, ended
         return ended
 

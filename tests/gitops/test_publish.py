@@ -178,7 +178,7 @@ def test_eight_bots_publish_to_one_branch_and_nothing_is_lost(
     assert {f"bot{number}" for number in range(8)} <= set(files)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_eight_bots_publish_twenty_five_times_each_and_all_two_hundred_commits_land(
     ada: Folder, origin: Folder, main: str, tmp_path: Path, start: Start
 ) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from tests.redmine.test_scan import RULE, claimed
 from tests.redmine.town import TicketTown
+from tests.stories.nursery import nursery
 
 pytestmark = pytest.mark.needs("redmine")
 
@@ -27,8 +26,8 @@ def leadsman(town: TicketTown, *words: str) -> subprocess.CompletedProcess[str]:
         "LEADSMAN_POOL_DIR": str(town.folder / "pool"),
         **town.variables,
     }
-    argv = [Path(sys.executable).with_name("leadsman"), "--home", str(town.home), "--config", str(config), *words]
-    return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=90, check=False)
+    argv = ["--home", str(town.home), "--config", str(config), *words]
+    return subprocess.CompletedProcess(argv, *nursery().ran(argv, environment, town.folder))
 
 
 def test_scan_once_works_what_is_claimable_and_ends(town: TicketTown) -> None:

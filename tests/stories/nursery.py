@@ -1,8 +1,8 @@
-"""Where servers are born grown up: forked from a process that has imported all of Leadsman, and nothing else.
+"""Where servers and commands are born grown up: forked from a process that has imported all of Leadsman, and no more.
 
-Importing takes most of a server's start, and hundreds are started. Each is a process of its own all the same, which
-reads its own configuration, opens its own store and is killed for itself. What a start from nothing is like is seen in
-tests/bot/test_local_command.py.
+Importing takes most of their start, and hundreds are started. Each is a process of its own all the same, which reads
+its own configuration, opens its own store and is killed for itself. What a start from nothing is like is seen by the
+tests of tests/bot.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryFile
+
+from tests.bot.console import Ended
 
 ROOT = Path(__file__).parents[2]
 
 
 class Server:
-    """A server that was born, as `subprocess` would show it."""
+    """A process that was born, as `subprocess` would show it."""
 
     def __init__(self, told: int, what: str) -> None:
         self._told = told
@@ -87,10 +90,29 @@ class Nursery:
 
     def born(self, argv: Sequence[str], environ: Mapping[str, str], log: int) -> Server:
         """`python -m tests.stories.mortal ARGV` with that environment, and `log` for its output."""
+        return self._fork("mortal", argv, environ, ROOT, (log, log))
+
+    def ran(self, argv: Sequence[str], environ: Mapping[str, str], cwd: Path, *, seconds: float = 90) -> Ended:
+        """`leadsman ARGV` in that folder, to its end."""
+        with TemporaryFile() as out, TemporaryFile() as err:
+            process = self._fork("leadsman", argv, environ, cwd, (out.fileno(), err.fileno()))
+            try:
+                code = process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+            out.seek(0)
+            err.seek(0)
+            return Ended(code, out.read().decode(), err.read().decode())
+
+    def _fork(
+        self, program: str, argv: Sequence[str], environ: Mapping[str, str], cwd: Path, streams: tuple[int, int]
+    ) -> Server:
         told, tells = os.pipe()
-        socket.send_fds(self._door, [json.dumps([argv, dict(environ)]).encode()], [log, tells])
+        letter = json.dumps([program, [*map(str, argv)], dict(environ), str(cwd)])
+        socket.send_fds(self._door, [letter.encode()], [*streams, tells])
         os.close(tells)
-        return Server(told, argv[0])
+        return Server(told, f"{program} {argv}")
 
     def close(self) -> None:
         self._door.close()
@@ -106,21 +128,22 @@ def nursery() -> Nursery:
 
 
 def _birth(door: socket.socket) -> list[str] | None:
-    """Returns in each server that is born, with its arguments; None in the nursery, once nobody wants it any more."""
+    """Returns in each that is born, with its arguments; None in the nursery, once nobody wants it any more."""
     while True:
-        letter, handles, _, _ = socket.recv_fds(door, 1 << 20, 2)
+        letter, handles, _, _ = socket.recv_fds(door, 1 << 20, 3)
         _collect()
         if not letter:
             return None
-        argv, environ = json.loads(letter)
-        if os.fork() == 0:  # the midwife, who waits for the server and tells
+        program, argv, environ, cwd = json.loads(letter)
+        if os.fork() == 0:  # the midwife, who waits for the one that is born, and tells
             door.close()
             pid = os.fork()
             if pid == 0:
-                _settle_in(environ, *handles)
-                return list(argv)
-            log, tells = handles
-            os.close(log)
+                _settle_in(environ, cwd, *handles)
+                return [program, *argv]
+            *streams, tells = handles
+            for stream in streams:
+                os.close(stream)
             os.write(tells, b"%d\n" % pid)
             os.write(tells, b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
             os._exit(0)
@@ -138,13 +161,14 @@ def _collect() -> None:
             return
 
 
-def _settle_in(environ: Mapping[str, str], log: int, tells: int) -> None:
-    os.close(tells)
-    for stream in (1, 2):
-        os.dup2(log, stream)
-    os.close(log)
+def _settle_in(environ: Mapping[str, str], cwd: str, out: int, err: int, tells: int) -> None:
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    for handle in (out, err, tells):
+        os.close(handle)
     os.environ.clear()
     os.environ.update(environ)
+    os.chdir(cwd)
 
 
 def _grow_up() -> None:
@@ -165,11 +189,12 @@ def main() -> int:
     argv = _birth(door)
     if argv is None:
         return 0
+    from bot.cli import main as leadsman
     from tests.stories import mortal
 
-    sys.argv[1:] = argv
+    sys.argv = argv
     Path("/proc/self/comm").write_text("leadsman")
-    return mortal.main()
+    return mortal.main() if argv[0] == "mortal" else leadsman()
 
 
 if __name__ == "__main__":

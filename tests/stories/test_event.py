@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.stories.town import REPOSITORY, Town
+from tests.stories.nursery import nursery
+from tests.stories.town import Town
 from tests.world import Delivery
 from webhooks.receiver import SIZE
 
@@ -18,26 +17,16 @@ def event(town: Town, delivery: Delivery | bytes, *options: str) -> tuple[int, s
     config, file = town.folder / "leadsman.toml", town.folder / "event.json"
     config.write_text(town.config)
     file.write_bytes(delivery if isinstance(delivery, bytes) else delivery.body)
-    program = "import sys; from bot.cli import main; sys.argv[0] = 'leadsman'; sys.exit(main())"
     words = ["--source", "github", "--event", "issue_comment", *options]
-    done = subprocess.run(
-        [sys.executable, "-c", program, "--home", town.home, "--config", config, "event", file, *words],
-        cwd=town.folder,
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(town.folder / "nobody"),
-            "BOT_TOKEN": town.bot.token,
-            "HOOK_SECRET": town.world.secret,
-            "LEADSMAN_POOL_DIR": str(town.folder / "pool"),
-            "PYTHONPATH": str(REPOSITORY),
-        },
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(town.folder / "nobody"),
+        "BOT_TOKEN": town.bot.token,
+        "HOOK_SECRET": town.world.secret,
+        "LEADSMAN_POOL_DIR": str(town.folder / "pool"),
+    }
+    argv = ["--home", str(town.home), "--config", str(config), "event", str(file), *words]
+    return nursery().ran(argv, environ, town.folder, seconds=100)
 
 
 def test_an_event_is_worked_to_its_end_and_only_once(town: Town) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -19,25 +18,16 @@ from bot.model import Lease
 from bot.store import StoreSettings, hosts, runs, schema
 from bot.store.engine import open_store
 from bot.store.hosts import HostRow
-from tests.bot.console import SCRIPT, Ended
+from tests.bot.console import Ended
 from tests.bot.test_slots import intent
+from tests.stories.nursery import nursery
 from tests.stories.town import FIX, Town
 
 
 def leadsman(town: Town, *argv: str) -> Ended:
     """A command of the operator's, beside the server."""
     environ = {**os.environ, "LEADSMAN_HOME": str(town.home), "BOT_TOKEN": "x" * 8, "HOOK_SECRET": "y"}
-    done = subprocess.run(
-        [SCRIPT, "--config", str(town.folder / "leadsman.toml"), *argv],
-        cwd=town.folder,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return Ended(done.returncode, done.stdout, done.stderr)
+    return nursery().ran(["--config", str(town.folder / "leadsman.toml"), *argv], environ, town.folder)
 
 
 def fleet(town: Town) -> dict[str, Any]:
