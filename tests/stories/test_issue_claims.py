@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -76,17 +77,16 @@ def test_a_run_that_ended_well_gives_the_label_that_the_map_names(harbour: Harbo
 
 
 def test_where_claims_are_off_nothing_but_the_answer_is_written(tmp_path: Path, world: World) -> None:
-    harbour = Harbour(tmp_path, world, claims="")
-    harbour.task("fix", FIX)
-    issue = harbour.repo().issue("Broken", author="alice", labels=("bot",))
-    harbour.start()
-    harbour.says(issue, "/run fix")
-    harbour.until("the run is closed", harbour.closed)
-    harbour.settled(issue, "leadsman report=")
-    harbour.close()
-    assert 2 == len(issue.comments)
-    assert (["bot"], []) == harbour.shown(issue)
-    assert [] == world.asked("GET /repos/acme/shop/issues/1/timeline")
+    with closing(Harbour(tmp_path, world, claims="")) as harbour:
+        harbour.task("fix", FIX)
+        issue = harbour.repo().issue("Broken", author="alice", labels=("bot",))
+        harbour.start()
+        harbour.says(issue, "/run fix")
+        harbour.until("the run is closed", harbour.closed)
+        harbour.settled(issue, "leadsman report=")
+        assert 2 == len(issue.comments)
+        assert (["bot"], []) == harbour.shown(issue)
+        assert [] == world.asked("GET /repos/acme/shop/issues/1/timeline")
 
 
 @pytest.mark.parametrize("stale", [{"status": 502}, {"status": 200, "body": []}], ids=["no answer", "a list that lags"])

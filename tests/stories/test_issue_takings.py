@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -93,20 +94,20 @@ def test_a_person_who_takes_the_issue_unheard_is_seen_before_anything_is_publish
 
 
 def test_a_person_who_takes_the_issue_is_found_by_looking(tmp_path: Path, world: World) -> None:
-    harbour = Harbour(tmp_path, world, poll_seconds=1)
-    go = harbour.hold()
-    docks = harbour.repo().allow("dana", "triage")
-    issue = docks.issue("Broken", author="alice")
-    harbour.start()
-    harbour.until("it was looked", harbour.polled)
-    issue.comment("alice", "/run hold")
-    harbour.works()
-    harbour.until("it is assigned", lambda: harbour.shown(issue)[1] == ["leadsman-bot"])
-    issue.unlabel("at work", by="dana")
-    harbour.until(
-        "it is asked to stop", lambda: any("was asked to stop after its turn" in one for one in harbour.answers(issue))
-    )
-    go.touch()
-    assert "dana took the ticket (cancelled)" in harbour.note(issue, "claim released")
-    harbour.until("the run is closed", harbour.closed)
-    harbour.close()
+    with closing(Harbour(tmp_path, world, poll_seconds=1)) as harbour:
+        go = harbour.hold()
+        docks = harbour.repo().allow("dana", "triage")
+        issue = docks.issue("Broken", author="alice")
+        harbour.start()
+        harbour.until("it was looked", harbour.polled)
+        issue.comment("alice", "/run hold")
+        harbour.works()
+        harbour.until("it is assigned", lambda: harbour.shown(issue)[1] == ["leadsman-bot"])
+        issue.unlabel("at work", by="dana")
+        harbour.until(
+            "it is asked to stop",
+            lambda: any("was asked to stop after its turn" in one for one in harbour.answers(issue)),
+        )
+        go.touch()
+        assert "dana took the ticket (cancelled)" in harbour.note(issue, "claim released")
+        harbour.until("the run is closed", harbour.closed)
