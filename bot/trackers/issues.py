@@ -138,10 +138,11 @@ class Issues(ForgeTalk):
         raise Forbidden(f"{self.name} takes no files by its API.")
 
     def hold(self, ticket: Ticket) -> Ticket:
+        """Note and ref hold it already; a forge that takes no label now keeps back no run."""
         on, me = _ref(ticket.ref), self._forge.me().login
-        with self._shown(on):
+        with self._shown(on, Unavailable):
             self._forge.label(on, self.claiming.claimed)
-        with self._shown(on):
+        with self._shown(on, Unavailable):
             assignees = set(self._forge.issue(on).assignees)
             if me not in assignees:
                 self._forge.assign(on, assignees | {me})
@@ -170,10 +171,10 @@ class Issues(ForgeTalk):
         return super().hand_over(on, handing, body)
 
     @contextmanager
-    def _shown(self, on: Thread) -> Iterator[None]:
+    def _shown(self, on: Thread, *also: type[Exception]) -> Iterator[None]:
         try:
             yield
-        except (Gone, Forbidden) as problem:
+        except (Gone, Forbidden, *also) as problem:
             self._say("unshown", issue=str(on), why=str(problem))
 
     # words

@@ -107,10 +107,13 @@ def test_a_claim_that_can_t_be_read_back_is_unknown_and_not_written_twice(
     assert journal(harbour, "put_off")
 
 
+@pytest.mark.parametrize("status", [403, 503])
 @pytest.mark.parametrize("what", ["labels", "assignees"])
-def test_a_right_that_is_missing_fails_no_run_and_is_said(harbour: Harbour, docks: Repository, what: str) -> None:
+def test_a_label_or_an_assignee_that_can_t_be_set_fails_no_run_and_is_said(
+    harbour: Harbour, docks: Repository, what: str, status: int
+) -> None:
     issue = docks.issue("Broken", author="alice")
-    harbour.world.fail_next(f"/repos/acme/shop/issues/1/{what}*", 403, times=None)
+    harbour.world.fail_next(f"/repos/acme/shop/issues/1/{what}*", status, times=None)
     harbour.start()
     harbour.says(issue, "/run fix")
     harbour.note(issue, "# REPORT -")
