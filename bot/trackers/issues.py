@@ -140,9 +140,9 @@ class Issues(ForgeTalk):
     def hold(self, ticket: Ticket) -> Ticket:
         """Note and ref hold it already; a forge that takes no label now keeps back no run."""
         on, me = _ref(ticket.ref), self._forge.me().login
-        with self._shown(on, Unavailable):
+        with self._shown(on, (Gone, Forbidden, Unavailable)):
             self._forge.label(on, self.claiming.claimed)
-        with self._shown(on, Unavailable):
+        with self._shown(on, (Gone, Forbidden, Unavailable)):
             assignees = set(self._forge.issue(on).assignees)
             if me not in assignees:
                 self._forge.assign(on, assignees | {me})
@@ -171,10 +171,10 @@ class Issues(ForgeTalk):
         return super().hand_over(on, handing, body)
 
     @contextmanager
-    def _shown(self, on: Thread, *also: type[Exception]) -> Iterator[None]:
+    def _shown(self, on: Thread, left_out: tuple[type[Exception], ...] = (Gone, Forbidden)) -> Iterator[None]:
         try:
             yield
-        except (Gone, Forbidden, *also) as problem:
+        except left_out as problem:
             self._say("unshown", issue=str(on), why=str(problem))
 
     # words
