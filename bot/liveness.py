@@ -267,6 +267,15 @@ def pidfd_of_supervisor(path: Path) -> int | None:
     return handle
 
 
+def has_supervisor(path: Path) -> bool:
+    """Whether anybody supervises the run, whatever its directory says: a run can write a status, and take a lock's file
+    away."""
+    if is_locked(RunDir(path).alive_lock):
+        return True
+    folder = os.fsencode(RunDir(path))
+    return any(processes.supervises(pid) and processes.argv_of(pid)[4] == folder for pid in processes.everyone())
+
+
 def settled(path: Path, seconds: float) -> Status:
     """Waits for the run's end, that long at most, and for its lock to be free then; the last reading, over or not."""
     until = time.monotonic() + seconds

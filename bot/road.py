@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from bot import handoff, liveness, stopping
 from bot.ages import OURS, Ages, Checked, Closed, Ended, Left, Sealed, Step
@@ -68,6 +68,13 @@ TOLD_TRIES = 2
 END_TRIES = 40
 """How often its end is tried: the work is done and worth waiting for (about three hours)."""
 
+
+SOON = 0.25
+"""Seconds until the next look at a run whose supervisor has said its last word and is about to end; or has not said it,
+and the run has written a status of its own, or taken that away."""
+
+STARTED = frozenset({"start", "blocked", "interrupted", "follow", "check", "publish"})
+"""Phases of a run whose command was started."""
 
 LEAVE_TRIES = 5
 """How often a note on the commit and a status are tried (about a minute)."""
@@ -189,7 +196,7 @@ class Road:
             if changed := ages.put_right():
                 self._journal.say("meddled", run=run_id, files=changed)
             lease = self._lease(run_id)
-            step = next_step(ages.has, started=RunDir(ages.path).status.exists(), lease=lease is not None)
+            step = next_step(ages.has, started=self._started(ages), lease=lease is not None)
             if step is None:
                 self._hands.pop(run_id, None)
                 return None
@@ -201,6 +208,14 @@ class Road:
                 return wait.seconds
             self._observe(run_id, step, ended=True)
             self._note(run_id, tries=0, **({} if step == "close" else {"phase": step, "reason": ""}))
+
+    def _started(self, ages: Ages) -> bool:
+        """By its status, or by the index: a run may have taken its own away."""
+        if RunDir(ages.path).status.exists():
+            return True
+        with self._store.read() as connection:
+            row = runs.get(connection, ages.path.name)
+        return row is not None and row.phase in STARTED
 
     @contextmanager
     def _alone(self, run_id: str) -> Iterator[bool]:
@@ -338,13 +353,9 @@ class Road:
     def _follow(self, ages: Ages) -> Wait | None:
         by = self._cancelled(ages)
         asked = self._asked(ages) if by is None else None
-        if by is not None:
-            liveness.request_cancel(ages.path, by)
-        elif asked is not None:
-            liveness.ask_to_stop(ages.path, asked.by, at=asked.at, until=asked.until)
-        status = liveness.reading(ages.path)
-        if status.get("supervisor") == "gone":
-            status = liveness.end_what_is_left(ages.path)
+        status = _told(ages, by, asked)
+        if status.get("supervisor") == "unknown" or (liveness.is_over(status) and liveness.has_supervisor(ages.path)):
+            return Wait(SOON)
         run = ages.need("run", Run)
         waits = status["state"] == "blocked" or liveness.is_interrupted(status)
         if waits and by is None and asked is None:
@@ -550,6 +561,16 @@ class Road:
         if tries == TOLD_TRIES:
             self._hints.put(Hint("answer", ages.intent.answer))
         return delay
+
+
+def _told(ages: Ages, by: str | None, asked: stopping.Asked | None) -> dict[str, Any]:
+    """The reading of a run, after it was told that its end is asked for."""
+    if by is not None:
+        liveness.request_cancel(ages.path, by)
+    elif asked is not None:
+        liveness.ask_to_stop(ages.path, asked.by, at=asked.at, until=asked.until)
+    status = liveness.reading(ages.path)
+    return liveness.end_what_is_left(ages.path) if status.get("supervisor") == "gone" else status
 
 
 def _why_failed(status: Mapping[str, object]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.statement import read
+from bot.wake import ring
 from tests.stories.town import Town
 
 FORGE = """#!/usr/bin/env python3
@@ -139,3 +140,41 @@ while not os.path.exists("{go}"):
     go.touch()
     said = town.until("its end", lambda: next((b for b in town.answers(pull) if "**Failed** `forge`" in b), None))
     assert "| check, 0/1 | `false` | exit 1 |" in said
+
+
+STATUS = """
+import time
+status = json.loads((folder / "status.json").read_text())
+forge = {"status": lambda: write("status", {**status, "state": "done", "exit_code": 0}),
+         "lock": (folder / "alive.lock").unlink, "nothing": (folder / "status.json").unlink}
+for what in os.environ["FORGES"].split():
+    forge[what]()
+pathlib.Path("forged").touch()
+while not os.path.exists("go"):
+    time.sleep(0.05)
+raise SystemExit(7)
+"""
+
+
+@pytest.mark.parametrize("what", ["status", "status lock", "lock nothing"])
+def test_a_run_goes_on_until_its_supervisor_says_otherwise_whatever_it_writes_of_itself(town: Town, what: str) -> None:
+    repo = town.repo()
+    town.task("forge", [town.script("forge", FORGE + STATUS.replace('os.environ["FORGES"]', repr(what)))])
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run forge")
+    (tree,) = town.until("it works", lambda: list((town.home / "worktrees").iterdir()) or None)
+    town.until("it has forged", (tree / "forged").exists)
+    for _ in range(5):
+        assert ring(town.home, "run", tree.name)
+    town.says(pull, "/status")
+    town.until("an answer", lambda: [body for body in town.answers(pull) if "On this host" in body] or None)
+    (run,) = town.runs()
+    assert not (run / "sealed.json").exists()
+    assert not (run / "ended.json").exists()
+    (tree / "go").touch()
+    said = town.until("its end", lambda: next((b for b in town.answers(pull) if "**Failed** `forge`" in b), None))
+    assert "It ended with exit code 7." in said
+    town.until("the run is closed", town.closed)
+    assert town.run_branches(repo) == []
+    town.assert_nothing_is_left(repo)
