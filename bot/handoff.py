@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bot.errors import UserError
 from bot.launchers import start
+from bot.launchers.tmux import session_of
 from bot.liveness import end, is_over, reading, remains, settled
 from bot.processes import environment_of, look
 from bot.rundir import Broken, RunDir, create, is_locked, new_run_id, read_json, take_lock, write_json
@@ -52,6 +53,7 @@ def specification(
         "env": {**_inherited(environ), **_variables(RunDir(store / run_id), run_id)},
         "time_limit": time_limit,
         "driver": driver,
+        "session": session_of(run_id) if driver == "tmux" else None,
         "adopts": adopts,
     }
 
@@ -134,6 +136,7 @@ def retry(store: Path, run: RunDir, *, wait: float = 0) -> tuple[RunDir, Record]
         **old,
         "run_id": run_id,
         "env": {**old["env"], **_variables(RunDir(store / run_id), run_id)},
+        "session": session_of(run_id) if old.get("driver") == "tmux" else None,
         "round": 1,
         "starts": 1,
     }

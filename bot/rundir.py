@@ -17,6 +17,7 @@ from bot.statefiles import (
     take_lock,
     time_text,
     write_json,
+    write_new_json,
     write_text,
 )
 
@@ -116,6 +117,7 @@ def create(store: Path, spec: Spec) -> RunDir:
     fresh.path.mkdir(mode=0o700)
     try:
         _fill(fresh, run, spec)
+        sync_folder(str(fresh.path))
         fresh.path.rename(run.path)  # fails where a directory that holds something is there
     except OSError:
         for path in fresh.path.iterdir():
@@ -127,14 +129,15 @@ def create(store: Path, spec: Spec) -> RunDir:
 
 
 def _fill(fresh: RunDir, run: RunDir, spec: Spec) -> None:
-    """Writes the first files of `run` into the directory that will be it."""
+    """Writes the first files of `run` into the directory that will be it, and that nobody reads before: so each is
+    written as it is to be, and one flush of the directory does for all."""
     shared = {key: spec.get(key) for key in ("run_id", "task", "driver", "session")}
     shared |= {"state": "created", "round": spec.get("round", 1)}
-    write_json(fresh.spec, spec)
-    write_json(fresh.status, {**shared, "rounds": spec.get("rounds"), "updated": time_text()})
+    write_new_json(fresh.spec, spec)
+    write_new_json(fresh.status, {**shared, "rounds": spec.get("rounds"), "updated": time_text()})
     places = {"run_dir": str(run.path), "log": str(run.worker_log)}
     started = {"pid": None, "supervisor_pid": None, "command": spec["argv"], "status": "starting", "found": False}
-    write_json(fresh.waiting, {**shared, **places, **started})
+    write_new_json(fresh.waiting, {**shared, **places, **started})
 
 
 def all_runs(store: Path) -> list[RunDir]:

@@ -50,7 +50,16 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 def write_json(path: str | os.PathLike[str], value: object) -> None:
     """`write_text` of a value as JSON, in ASCII: every byte of an argument survives it."""
-    write_text(path, json.dumps(value, indent=1) + "\n")
+    write_text(path, _as_text(value))
+
+
+def write_new_json(path: str | os.PathLike[str], value: object) -> None:
+    """As `write_json`, for a file that must not exist, in a folder that the caller flushes."""
+    write_new(os.fspath(path), _as_text(value).encode("utf-8", "backslashreplace"))
+
+
+def _as_text(value: object) -> str:
+    return json.dumps(value, indent=1) + "\n"
 
 
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any] | None:

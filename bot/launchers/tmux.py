@@ -8,11 +8,13 @@ look for sessions (`tmux ls`); a private one would keep nothing safer.
 from __future__ import annotations
 
 import os
+import select
+import signal
 
 from bot.rundir import RunDir
 
-DEADLINE = 5.0
-"""Seconds for one call of tmux."""
+DEADLINE = 2.0
+"""Seconds for one call of tmux, which takes some 10 ms. A server that hangs costs a start so much, and its window."""
 
 NAMES = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMUX_TMPDIR", "USER", "XDG_RUNTIME_DIR")
 """What a tmux server that we are the first to need may inherit: it passes it on to everybody's windows."""
@@ -37,27 +39,29 @@ def version() -> str | None:
     return done.stdout.strip() or None
 
 
-def session_of(run: RunDir) -> str:
-    return f"lm-{run.run_id}"
+def session_of(run_id: str) -> str:
+    return f"lm-{run_id}"
 
 
 def window(run: RunDir, lock: int) -> str | None:  # noqa: ARG001  # held, or the window would close at once
     """Opens the session; its name, or None where tmux will not have it: a run is not kept from starting by that."""
     if not present():
         return None
-    name = session_of(run)
+    name = session_of(run.run_id)
     run.worker_log.touch(mode=0o600)
-    # The window of an earlier round may be about to close.
-    opened = _open(run, name) or (tmux("kill-session", "-t", f"={name}") and _open(run, name))
+    opened = _open(run, name)
+    if opened is False:  # the window of an earlier round may be about to close
+        opened = tmux("kill-session", "-t", f"={name}") and _open(run, name)
     return name if opened else None
 
 
-def _open(run: RunDir, name: str) -> bool:
+def _open(run: RunDir, name: str) -> bool | None:
+    """None where nothing was heard of tmux: it is not asked again."""
     follow = ("sh", "-c", FOLLOW, "sh", str(run.worker_log), str(run.alive_lock))
     # Where the user's settings end detached sessions, or keep windows whose program has ended, ours are exempt.
     keep = (";", "set-option", "-t", f"={name}:", "destroy-unattached", "off")
     close = (";", "set-option", "-w", "-t", f"={name}:", "remain-on-exit", "off")
-    return tmux("new-session", "-d", "-s", name, "-c", "/", "--", *follow, *keep, *close)
+    return _called("new-session", "-d", "-s", name, "-c", "/", "--", *follow, *keep, *close)
 
 
 def alive(name: str) -> bool:
@@ -78,18 +82,43 @@ def show(name: str) -> int:
 
 def tmux(*arguments: str) -> bool:
     """Calls tmux; whether it did what was asked."""
-    import subprocess  # not at the top: the start of a run that needs no tmux is quicker by a tenth
+    return bool(_called(*arguments))
 
+
+def _called(*arguments: str) -> bool | None:
+    """As `tmux`; None where it did not answer in time. By hand: the import of `subprocess` takes longer than tmux."""
     environment = {name: value for name, value in os.environ.items() if name in NAMES or name.startswith("LC_")}
+    nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+    # A server that is started now stays: nobody who reads what our caller left open is to wait for it.
+    closed = [(os.POSIX_SPAWN_CLOSE, number) for number in _passed_on()]
     try:
-        done = subprocess.run(
-            ["tmux", *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=DEADLINE,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        pid = os.posix_spawnp("tmux", ["tmux", *arguments], environment, file_actions=[*nowhere, *closed])
+    except OSError:
         return False
-    return done.returncode == 0
+    answered = _has_ended(pid, DEADLINE)
+    if not answered:
+        os.kill(pid, signal.SIGKILL)  # it is our child, and nobody else has waited for it
+    _, status = os.waitpid(pid, 0)
+    return status == 0 if answered else None
+
+
+def _passed_on() -> list[int]:
+    """The descriptors above 2 that a child gets: none of ours, what our caller passed on to us."""
+    found = []
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  # pathlib is not imported for this
+        try:
+            if int(name) > 2 and os.get_inheritable(int(name)):  # stdin, stdout, stderr
+                found.append(int(name))
+        except OSError:
+            continue  # the one that listed them
+    return found
+
+
+def _has_ended(pid: int, seconds: float) -> bool:
+    handle = os.pidfd_open(pid)
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+    finally:
+        os.close(handle)

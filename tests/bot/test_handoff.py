@@ -375,6 +375,19 @@ def test_without_a_working_tmux_a_run_starts_all_the_same(harbour: Harbour) -> N
     assert reading(run.path)["driver"] == "setsid"
 
 
+@pytest.mark.needs("tmux")
+def test_a_tmux_that_hangs_costs_a_start_its_window_and_is_asked_once(harbour: Harbour) -> None:
+    bin_ = harbour.folder / "bin"
+    bin_.mkdir()
+    (bin_ / "tmux").write_text(f"#!/bin/sh\necho asked >>{harbour.folder}/asked\nexec sleep 1000\n")
+    (bin_ / "tmux").chmod(0o755)
+    done = harbour.leadsman("handoff", "--", "sleep", "1000", PATH=f"{bin_}:{os.environ['PATH']}")
+    assert (0, "") == (done.code, done.err)
+    [run] = all_runs(harbour.store)
+    assert (None, "setsid", "running") == (record(run)["session"], record(run)["driver"], reading(run.path)["state"])
+    assert (harbour.folder / "asked").read_text() == "asked\n"
+
+
 def test_without_tmux_on_path_the_driver_is_setsid(harbour: Harbour) -> None:
     (harbour.folder / "bin").mkdir()
     (harbour.folder / "bin" / "sleep").symlink_to("/bin/sleep")
