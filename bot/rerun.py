@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from bot import liveness
@@ -32,19 +33,41 @@ class Rerun:
         self._environ = environ
 
     def findings(self) -> Iterator[Finding]:
-        """A verdict for each check. What it came to then was seen by the bot; what it comes to now is seen here."""
+        """A verdict for each check. What it came to then was seen by the bot; what it comes to now is seen here.
+
+        The task's own command is run again where it left no commit: then its end is all that it came to. What made a
+        commit is judged by that.
+        """
         report = self._report
-        if report.tip is None or report.checked_at is None:
+        if report.tip is None:
+            for number, ran in enumerate(report.ran, 1):
+                claim = f"command {' '.join(ran.argv)}"
+                yield self._seen(claim, partial(self._command, claim, number, ran))
+            return
+        if report.checked_at is None:
             yield unknown("checks", "the report names no checks that ran on a commit")
             return
         for number, verdict in enumerate(report.verdicts, 1):
             claim = f"check {' '.join(verdict.argv)}"
-            try:
-                yield self._again(claim, number, verdict, report.checked_at)
-            except GitError as problem:
-                yield unknown(claim, problem.brief)
-            except OSError as problem:
-                yield unknown(claim, str(problem))
+            yield self._seen(claim, partial(self._again, claim, number, verdict, report.checked_at))
+
+    def _seen(self, claim: str, look: Callable[[], Finding]) -> Finding:
+        try:
+            return look()
+        except GitError as problem:
+            return unknown(claim, problem.brief)
+        except OSError as problem:
+            return unknown(claim, str(problem))
+
+    def _command(self, claim: str, number: int, then: Ran) -> Finding:
+        check = Verdict(argv=then.argv, tries=(then,), at_base=None, wanted_red=False)
+        now = self._run(check, f"command-{number}", lambda: self._checkout(self._report.base))
+        seen = f"{_end(then)} then, {_end(now)} now"
+        if then.state in ("cancelled", "unknown") or now.state in ("cancelled", "unknown"):
+            return unknown(claim, seen)
+        return (
+            holds(claim, seen) if (then.exit_code, then.signal) == (now.exit_code, now.signal) else differs(claim, seen)
+        )
 
     def _again(self, claim: str, number: int, then: Verdict, tip: str) -> Finding:
         tries = []
@@ -96,6 +119,10 @@ class Rerun:
         finally:
             liveness.end(folder)
         return ran_of(folder, folder, name, Masking())
+
+
+def _end(ran: Ran) -> str:
+    return f"exit {ran.exit_code}" if ran.exit_code is not None else f"signal {ran.signal}" if ran.signal else ran.ended
 
 
 def _rate(verdict: Verdict) -> str:

@@ -28,7 +28,7 @@ def command(keep: bool) -> int:
     """A whole run on this machine, without any account: comment, run, branch, report; then again with a kill -9."""
     console = Console(highlight=False)
     root = Path(tempfile.mkdtemp(prefix="leadsman-demo-"))
-    demo = Demo(Place(root), environment())
+    demo = Demo(Place(root), environment(root))
     server, address = demo.serve()
     ended = False
     try:

@@ -214,9 +214,14 @@ class Demo:
         self.store.close()
 
 
-def environment() -> dict[str, str]:
-    """What the demonstration's server gets: nothing of the user's configuration."""
-    return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LANG": "C.UTF-8", "HOME": "/nonexistent"}
+def environment(root: Path) -> dict[str, str]:
+    """What the demonstration's server gets: nothing of the user's configuration, and CPU passes of its own."""
+    return {
+        "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+        "LANG": "C.UTF-8",
+        "HOME": "/nonexistent",
+        "LEADSMAN_POOL_DIR": str(root / "passes"),
+    }
 
 
 def events(home: Path) -> list[dict[str, Any]]:

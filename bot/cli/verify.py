@@ -51,7 +51,9 @@ class Asked:
 @click.option("--repo", metavar="DIR|URL", help="The repository; default: the clone that you are in.")
 @click.option("--logs", metavar="DIR", help="A folder with the logs; default: the one that the report is in.")
 @click.option("--no-logs", is_flag=True, help="Leave the logs out: they are on the host that ran it.")
-@click.option("--rerun", is_flag=True, help="Run each check again, on a clean checkout.")
+@click.option(
+    "--rerun", is_flag=True, help="Run each check again, on a clean checkout; a command that left no commit, itself."
+)
 @json_option
 @click.pass_obj
 def command(

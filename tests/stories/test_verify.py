@@ -246,6 +246,23 @@ def test_a_check_that_comes_out_otherwise_is_found(stranger: Stranger, town: Tow
     assert ("differs", "2/2 then, 0/2 now") == found.verdicts["check false"]
 
 
+def test_a_command_that_left_no_commit_is_itself_run_again_at_its_base(
+    town: Town, repo: Repository, pull: Pull, tmp_path: Path
+) -> None:
+    town.task("look", ["test", "-e", "topic.txt"])
+    town.start()
+    town.says(pull, "/run look")
+    (run,) = town.until("the run is closed", town.closed)
+    stranger = Stranger(tmp_path / "elsewhere", town, repo, run)
+    found = stranger.verify(str(stranger.report), "--rerun")
+    assert (0, ("holds", "exit 0 then, exit 0 now")) == (found.code, found.verdicts["command test -e topic.txt"]), found
+    said = read(stranger.report.read_text()).report
+    lying = replace(said, ran=(replace(said.ran[0], argv=("test", "-e", "nothing")),))
+    stranger.report.write_text(signed(lying, own_key(town.home), Masking()))
+    found = stranger.verify(str(stranger.report), "--rerun")
+    assert (1, ("differs", "exit 0 then, exit 1 now")) == (found.code, found.verdicts["command test -e nothing"])
+
+
 @pytest.mark.parametrize("what", ["nothing", "folder", "text", "http://127.0.0.1:1/report.json"])
 def test_what_holds_no_report_could_not_be_checked_and_says_the_next_step(stranger: Stranger, what: str) -> None:
     (stranger.clone / "text").write_text("hello")
