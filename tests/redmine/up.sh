@@ -95,14 +95,15 @@ settings() {
 }
 
 # SQLite's own copying: it waits for writers, and takes along what still lies in the write-ahead log.
-copy() {
-    www ruby -rsqlite3 - "$1" "$2" <<'RUBY'
-from, to = ARGV.map { |path| SQLite3::Database.new(path) }
+copy() { # FROM TO [SQL afterwards]
+    www ruby -rsqlite3 - "$@" <<'RUBY'
+from, to = ARGV.first(2).map { |path| SQLite3::Database.new(path) }
 to.busy_timeout(5000)
 backup = SQLite3::Backup.new(to, 'main', from, 'main')
 100.times { break if backup.step(-1) == SQLite3::Constants::ErrorCode::DONE; sleep 0.05 }
 abort 'the copy is not whole' unless backup.remaining.zero?
 backup.finish
+to.execute_batch(ARGV[2]) if ARGV[2]
 RUBY
 }
 
@@ -174,7 +175,8 @@ case ${1:-} in
             postgres dropdb redmine && postgres createdb -O redmine -T seeded redmine
             server_up
         else
-            copy "$data/seeded.sqlite3" "$data/live.sqlite3"
+            # Redmine keeps its settings in memory until one is younger than that.
+            copy "$data/seeded.sqlite3" "$data/live.sqlite3" "UPDATE settings SET updated_on = datetime('now', '+1 second')"
         fi
         ;;
     sql) www ruby -rsqlite3 -e 'db = SQLite3::Database.new(ARGV[0]); db.busy_timeout(5000); db.execute_batch(ARGV[1])' \
