@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -36,6 +37,9 @@ class Store:
         self.is_new = False
         """It was made when it was opened: it is empty."""
         self._file = file
+        self._line = threading.Lock() if file is not None else None
+        """In which SQLite's writers of this process wait. SQLite has each look again, ever more rarely: while others
+        come and go, the time of one is over, and a delivery is not taken."""
         self._snapshot = {"isolation_level": "REPEATABLE READ"} if engine.name == "postgresql" else {}
         """What makes a read see one state. SQLite's always does."""
         # Opened once, and closed after SQLite's own: whoever closes a file gives up every lock that the process has on
@@ -72,10 +76,22 @@ class Store:
         Raises `Unavailable` when the database can't take it (locked, disk full, gone).
         """
         try:
-            with self.engine.connect() as connection, connection.begin():
+            with self._turn(), self.engine.connect() as connection, connection.begin():
                 yield connection
         except (DBAPIError, sa.exc.TimeoutError) as problem:
             raise Unavailable(f"The store can't be written: {_brief(problem)}") from problem
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if self._line is None:
+            yield
+        elif self._line.acquire(timeout=BUSY_SECONDS):
+            try:
+                yield
+            finally:
+                self._line.release()
+        else:
+            raise Unavailable(f"The store can't be written: others have written to it for {BUSY_SECONDS} s")
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
