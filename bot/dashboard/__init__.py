@@ -78,7 +78,7 @@ def _runs(site: Blueprint, view: Callable[[], View], clock: Callable[[], datetim
     def report(run_id: str) -> Response:
         return whole(run_id, "report.json", "application/json")
 
-    @site.get("/runs/<run_id>/files/<name>")
+    @site.get("/runs/<run_id>/files/<path:name>")
     def file(run_id: str, name: str) -> Response:
         return whole(run_id, name)
 

@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -14,7 +15,8 @@ from bot.logs import masked
 from bot.masking import Masking
 
 # Never spec.json: it holds the command's whole environment.
-_SHOWN = re.compile(r"(?:report\.md|report\.json|changes\.patch|[A-Za-z0-9][A-Za-z0-9._-]{0,80}\.log)")
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}"
+_SHOWN = re.compile(rf"report\.md|report\.json|changes\.patch|{_NAME}\.log|checks/{_NAME}/worker\.log")
 # Masked before it was signed, and to be had as it was signed.
 _SIGNED = ("report.json",)
 CHUNK = 1 << 16
@@ -87,13 +89,26 @@ def open_file(folder: Path, name: str, masking: Masking | None, *, grows: bool) 
     if not _SHOWN.fullmatch(name):
         return None
     try:
-        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = _descend(folder, name.split("/"))
     except OSError:
         return None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         return None
     return OpenFile(handle, None if name in _SIGNED else masking, grows=grows)
+
+
+def _descend(folder: Path, steps: list[str]) -> int:
+    """Opens what lies there, step by step: none of them may be a link that leads away."""
+    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for number, step in enumerate(steps, 1):
+        kind = os.O_NONBLOCK if number == len(steps) else os.O_DIRECTORY
+        try:
+            there = os.open(step, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | kind, dir_fd=here)
+        finally:
+            os.close(here)
+        here = there
+    return here
 
 
 def text_of(folder: Path, name: str, limit: int, masking: Masking, *, grows: bool) -> str | None:
@@ -108,9 +123,12 @@ def text_of(folder: Path, name: str, limit: int, masking: Masking, *, grows: boo
 def files(folder: Path) -> list[FileLine]:
     """The files that can be looked at, by name."""
     try:
-        names = sorted(path.name for path in folder.iterdir())
+        names = [entry.name for entry in os.scandir(folder)]
     except OSError:
         return []
+    with suppress(OSError):
+        names += [f"checks/{entry.name}/worker.log" for entry in os.scandir(folder / "checks")]
+    names.sort()
     lines = []
     for name in names:
         found = open_file(folder, name, None, grows=False)

@@ -438,6 +438,23 @@ def test_a_link_or_a_pipe_in_a_runs_directory_is_not_followed(
     assert site.client.get(run).status_code == 200
 
 
+def test_the_logs_of_the_checks_are_among_the_files(logged: tuple[Pages, str, Path], tmp_path: Path) -> None:
+    site, run, folder = logged
+    check = folder / "checks" / "1-1-53eda0a76411"
+    check.mkdir(parents=True)
+    (check / "worker.log").write_text("2 passed\n")
+    (check / "spec.json").write_text("SECRET")
+    assert f'href="{run}/files/checks/{check.name}/worker.log"' in site.get(run)
+    assert "2 passed\n" == site.client.get(f"{run}/files/checks/{check.name}/worker.log").text
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "worker.log").write_text("SECRET")
+    (folder / "checks" / "linked").symlink_to(elsewhere)
+    for name in (f"{check.name}/spec.json", "linked/worker.log", f"../{folder.name}/worker.log", check.name):
+        assert 404 == site.client.get(f"{run}/files/checks/{name}").status_code, name
+    assert "linked" not in site.get(run)
+
+
 @pytest.mark.parametrize(
     "name",
     ["spec.json", "status.json", "alive.lock", "control", "intent.json", "..%2f..%2fleadsman.db", "%2e%2e", ".x.log"],
