@@ -18,7 +18,7 @@ from bot.claimbook import ClaimBook
 from bot.errors import Unavailable
 from bot.model import Claim, Held, Intent, IssueRef, Lease, Repo, Sha, Subject, TicketRef
 from bot.repositories import Repositories, git_trouble
-from bot.store import schema
+from bot.store import hosts, runs, schema
 from bot.store.engine import Store
 from gitops import refs
 from gitops.git import Identity
@@ -58,14 +58,17 @@ class Claims:
         *,
         host: str,
         vertical: str,
+        in_journal: Callable[[Subject], bool],
         clock: Callable[[], float],
     ) -> None:
+        """`in_journal`: whether a tracker shows the claims of such a subject, too, and so says how old one is."""
         self._repositories = repositories
         self._store = store
         self._book = book
         self._identity = identity
         self._host = host
         self._vertical = vertical
+        self._in_journal = in_journal
         self._clock = clock
 
     def take(self, intent: Intent, lease: Lease) -> Claim | Held:
@@ -81,6 +84,8 @@ class Claims:
             ref = namespace + hashlib.sha256(key.encode()).hexdigest()
             with git_trouble(f"The claim of {key} can't be made"):
                 answer = refs.create(mirror, ref, message, self._identity)
+                if isinstance(answer, refs.Taken) and self._clear(mirror, ref, answer, intent, key):
+                    answer = refs.create(mirror, ref, message, self._identity)
             match answer:
                 case refs.Created(oid):
                     self._remember(repo, namespace)
@@ -92,6 +97,34 @@ class Claims:
                 case refs.NamespaceRefused():
                     continue
         raise Unavailable(f"{repo} takes no claim refs: it refuses both {' and '.join(NAMESPACES)}.")
+
+    def _clear(self, mirror: Mirror, ref: str, taken: refs.Taken, intent: Intent, key: str) -> bool:
+        """Takes away what nobody works any more and no sweep of a tracker finds. Whoever wakes up with it has lost its
+        fence: it publishes and says nothing."""
+        facts = _facts(taken.message)
+        why = None if self._in_journal(intent.event.subject) else self._outlived(facts)
+        if why is None or not refs.delete(mirror, ref, taken.oid):
+            return False
+        self._book.say("sweep", run=facts.get("run_id", ""), key=key, why=why)
+        return True
+
+    def _outlived(self, facts: Mapping[str, str]) -> str | None:
+        """Why a claim that is a ref alone is to be given back: its run is known to have ended, or it is of a bot that
+        nothing is known of, and older than twice its limit by its own word."""
+        run_id, by = facts.get("run_id", ""), facts.get("by", "an unknown bot")
+        with self._store.read() as connection:
+            row = runs.get(connection, run_id)
+            is_left = row is not None and hosts.is_gone(connection, row.host, self._clock())
+        if row is not None and row.closed_at is not None:
+            return f"run {run_id} has ended ({row.reason})"
+        limit = facts.get("limit", "")
+        if (row is not None and not is_left) or not limit.isdecimal() or int(limit) == 0:
+            return None
+        try:
+            age = self._clock() - datetime.fromisoformat(facts.get("at", "")).timestamp()
+        except (ValueError, OverflowError):
+            return None
+        return f"{by} claimed it {int(age)} s ago, and may work {limit} s at a time" if age > 2 * int(limit) else None
 
     def _message(self, intent: Intent, key: str) -> str:
         at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

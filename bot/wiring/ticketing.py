@@ -11,7 +11,7 @@ from bot.claims import Claims
 from bot.claimsweep import ClaimSweep
 from bot.config import Config
 from bot.journal import Journal
-from bot.model import Intent, RunId
+from bot.model import AnyTicket, Intent, RunId, Subject
 from bot.store import runs
 from bot.store.engine import Store
 from bot.tickets import Tickets
@@ -40,7 +40,14 @@ def ticketing(
     book = ClaimBook(store, journal, world.clock)
     host = socket.gethostname()
     claims = Claims(
-        outside.repositories, store, book, identity_of(config), host=host, vertical=VERTICAL, clock=world.clock
+        outside.repositories,
+        store,
+        book,
+        identity_of(config),
+        host=host,
+        vertical=VERTICAL,
+        in_journal=lambda subject: _has_a_journal(outside, subject),
+        clock=world.clock,
     )
     tickets = Tickets(
         outside.trackers,
@@ -65,6 +72,10 @@ def ticketing(
 
 def run_url(config: Config, run_id: RunId) -> str:
     return f"{config.server.url}/runs/{run_id}"
+
+
+def _has_a_journal(outside: Outside, subject: Subject) -> bool:
+    return isinstance(subject, AnyTicket) and outside.trackers[subject.tracker].claiming.enabled
 
 
 def _knows(store: Store, run_id: str) -> bool:
