@@ -12,11 +12,13 @@ from bot.dispatch import Hints
 from bot.hostload import host_load
 from bot.journal import Journal
 from bot.leaving import Leaving
+from bot.ledger import Ledger
 from bot.model import Repo, RunId
 from bot.reporter import Reporter
 from bot.reports import Report
 from bot.signing import SigningKey
 from bot.spares import Spares
+from bot.steps import Steps
 from bot.store.engine import Store
 from bot.verification import Verification
 from bot.wiring.outside import Outside, World, identity_of
@@ -61,10 +63,9 @@ def make_road(
         keep_failed=config.fleet.keep_failed_worktrees,
         spare=spares.take,
     )
-    return road.Road(
-        store=store,
-        runs_dir=world.runs,
-        host=world.name,
+    ledger = Ledger(store, world.name, journal, hints)
+    steps = Steps(
+        ledger=ledger,
         repositories=repositories,
         claims=ticketing.claims,
         worksite=worksite,
@@ -77,6 +78,15 @@ def make_road(
         watch=watch,
         write_report=reporter.write,
         leave=Leaving(repositories, identity, journal).leave,
+        clock=world.clock,
+    )
+    return road.Road(
+        store=store,
+        runs_dir=world.runs,
+        ledger=ledger,
+        steps=steps,
+        journal=journal,
+        hints=hints,
         observe=observe,
         clock=world.clock,
     )

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bot import road
+from bot import road, steps
 from bot.ages import Step
 from bot.cli import serve
 from bot.cli.server import Serving
@@ -50,12 +50,12 @@ def arm(serving: Serving, point: str) -> None:
         bot.inbox.done = lambda _number: die()  # type: ignore[method-assign]
     calls: dict[str, list[tuple[Any, str]]] = {
         "posted": [(forge, "post") for forge in bot.outside.forges.values()],
-        "claimed": [(bot.road._claims, "take")],
+        "claimed": [(bot.ticketing.claims, "take")],
         "noted": [(bot.ticketing.tickets, "claim")],
         "uploaded": [(tracker, "upload") for tracker in bot.outside.trackers.values()],
         "told": [(bot.ticketing.tickets, "finish")],
-        "started": [(road, "start")],
-        "pushed": [(bot.road._landing, "land")],
+        "started": [(steps, "start")],
+        "pushed": [(bot.road._steps._landing, "land")],
     }
     for where, name in calls.get(point, ()):
         _die_after(where, name)
