@@ -111,22 +111,23 @@ def test_logs_follows_until_the_end_and_misses_nothing(harbour: Harbour) -> None
 
 
 def test_logs_shows_no_secret_of_a_run_that_goes_on(harbour: Harbour) -> None:
-    gate = harbour.folder / "gate"
-    os.mkfifo(gate)
+    first, second = harbour.folder / "first", harbour.folder / "second"
+    for gate in (first, second):
+        os.mkfifo(gate)
     script = (
-        "echo 'begin https://u:pw@host/'; printf gh; read x <gate; echo p_aaaaaaaaaaaaaaaaaaaaaaaa; "
-        "printf 'hunter2\\nghp_bbbb'; read x <gate; echo bbbbbbbbbbbbbbbbbbbb; printf end"
+        "echo 'begin https://u:pw@host/'; printf gh; read x <first; echo p_aaaaaaaaaaaaaaaaaaaaaaaa; "
+        "printf 'hunter2\\nghp_bbbb'; read x <second; echo bbbbbbbbbbbbbbbbbbbb; printf end"
     )
     spec = harbour.spec("sh", "-c", script)
     run = harbour.start("sh", "-c", script, env={**spec["env"], "SOME_API_KEY": "hunter2"}, run_id=spec["run_id"])
     follower = harbour.popen("logs", "-f", run.path.name)
     assert follower.stdout
     assert follower.stdout.readline() == b"begin https://****@host/\n"
-    gate.write_text("go\n")
+    first.write_text("go\n")
     assert follower.stdout.readline() == b"*" * 28 + b"\n"
     assert follower.stdout.readline() == b"*******\n"
     assert harbour.leadsman("logs", run.path.name).out == f"begin https://****@host/\n{'*' * 28}\n*******\n********"
-    gate.write_text("go\n")
+    second.write_text("go\n")
     rest, err = follower.communicate(timeout=WAIT)
     assert (0, b"", b"*" * 28 + b"\nend") == (follower.returncode, err, rest)
 
