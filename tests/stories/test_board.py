@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gitops.git import Git
-from tests.bot import console
+from tests.stories import nursery
 from tests.stories.town import FIX, Town
 from tests.world import Repository
 
@@ -27,7 +27,7 @@ def board_of(repo: Repository, branch: str = "leadsman/publish") -> tuple[str, d
 def publish(town: Town, *args: str, code: int = 0) -> str:
     environ = {"LEADSMAN_HOME": str(town.home), "BOT_TOKEN": town.bot.token, "HOOK_SECRET": "x" * 16}
     config = str(town.folder / "leadsman.toml")
-    ended = console.leadsman("--config", config, "board", "publish", *args, cwd=town.folder, environ=environ)
+    ended = nursery.leadsman("--config", config, "board", "publish", *args, cwd=town.folder, environ=environ)
     assert code == ended.code, ended
     return ended.out + ended.err
 

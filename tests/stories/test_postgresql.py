@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.bot import console
 from tests.postgres import Cluster, running
+from tests.stories import nursery
 from tests.stories.town import Town
 from tests.world import Pull, World
 
@@ -31,7 +31,7 @@ def shop(town: Town, cluster: Cluster) -> Town:
 
 
 def listed(town: Town) -> str:
-    return console.leadsman("runs", cwd=town.folder).out
+    return nursery.leadsman("runs", cwd=town.folder).out
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_second_home_under_the_same_name_is_refused(shop: Town, tmp_path: Path
     other.mkdir()
     environ = {"LEADSMAN_HOME": str(other / "home"), "BOT_TOKEN": shop.bot.token, "HOOK_SECRET": "x"}
     (other / "leadsman.toml").write_text(shop.config)
-    done = console.leadsman("serve", cwd=other, environ=environ)
+    done = nursery.leadsman("serve", cwd=other, environ=environ)
     assert 1 == done.code
     assert "Another home serves this store under the name" in done.err
 

@@ -14,7 +14,7 @@ from bot.rendering import BUDGET, render
 from bot.signing import envelope, public_key
 from bot.statement import carried_in, read
 from gitops.git import Git
-from tests.bot import console
+from tests.stories import nursery
 from tests.stories.town import FIX, Town
 
 TOKEN = "ghp_" + "Z" * 36
@@ -22,7 +22,7 @@ TOKEN = "ghp_" + "Z" * 36
 
 def leadsman(town: Town, *args: str, code: int = 0) -> str:
     """A command of the operator, in the town's home."""
-    ended = console.leadsman(*args, cwd=town.folder, environ={"LEADSMAN_HOME": str(town.home)})
+    ended = nursery.leadsman(*args, cwd=town.folder, environ={"LEADSMAN_HOME": str(town.home)})
     assert code == ended.code, ended
     return ended.out
 

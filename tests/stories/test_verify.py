@@ -17,7 +17,7 @@ from bot.reports import Change
 from bot.signing import own_key
 from bot.statement import read, signed
 from gitops.git import Git
-from tests.bot import console
+from tests.stories import nursery
 from tests.stories.town import FIX, Town
 from tests.world import Pull, Repository
 
@@ -47,14 +47,14 @@ class Stranger:
         self.clone = folder / "clone"
         folder.mkdir()
         subprocess.run(["git", "clone", "-q", str(repo.git.path), str(self.clone)], check=True)
-        ended = console.leadsman("key", cwd=folder, environ={"LEADSMAN_HOME": str(town.home)})
+        ended = nursery.leadsman("key", cwd=folder, environ={"LEADSMAN_HOME": str(town.home)})
         (folder / "leadsman.pub").write_text(ended.out)
         shutil.copytree(run, folder / "copy", ignore=lambda *_: ["control"])
         self.report = folder / "copy" / "report.json"
 
     def verify(self, *args: str, key: str | None = "leadsman.pub", cwd: Path | None = None) -> Verified:
         keys = ("--key", str(self.folder / key)) if key else ()
-        ended = console.leadsman(
+        ended = nursery.leadsman(
             "verify",
             *args,
             *keys,
@@ -122,7 +122,7 @@ def test_a_comment_is_enough(stranger: Stranger, town: Town, pull: Pull) -> None
 def test_a_page_is_enough_and_an_edited_one_is_found(stranger: Stranger, town: Town) -> None:
     run = read(stranger.report.read_text()).report.run
     environ = {"LEADSMAN_HOME": str(town.home)}
-    page = console.leadsman("report", run, "--format", "html", cwd=town.folder, environ=environ).out
+    page = nursery.leadsman("report", run, "--format", "html", cwd=town.folder, environ=environ).out
     saved = stranger.folder / "report.html"
     for text, code, verdict in ((page, 0, "holds"), (page.replace("2/2", "3/3"), 1, "differs")):
         saved.write_text(text)
@@ -144,7 +144,7 @@ def test_the_address_of_a_comment_is_asked_for_and_an_edited_one_is_found(
     url = f"{town.world.url}/{repo.full_name}/pull/{pull.number}#issuecomment-{comment.id}"
 
     def verify() -> Verified:
-        ended = console.leadsman(
+        ended = nursery.leadsman(
             "--config",
             str(town.folder / "leadsman.toml"),
             *("verify", url, "--no-logs", "--json"),
