@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -58,6 +59,8 @@ class Dispatcher:
         self._busy = self.at_work.hints
         self._again: set[Hint] = set()
         self._later: list[tuple[float, Hint]] = []
+        self._alarms: dict[Hint, float] = {}
+        """When each is due next, and no more than once: who hints at what comes by the clock sets no second clock."""
         self._stopping = False
         self._threads: list[threading.Thread] = []
 
@@ -81,10 +84,16 @@ class Dispatcher:
     def put(self, hint: Hint, *, after: float = 0.0) -> None:
         with self._wake:
             if after > 0:
-                heapq.heappush(self._later, (time.monotonic() + after, hint))
-                self._wake.notify()
+                self._set_alarm(hint, after)
             else:
                 self._enqueue(hint)
+
+    def _set_alarm(self, hint: Hint, after: float) -> None:
+        at = time.monotonic() + after
+        if at < self._alarms.get(hint, math.inf):
+            self._alarms[hint] = at
+            heapq.heappush(self._later, (at, hint))
+            self._wake.notify()
 
     def _enqueue(self, hint: Hint) -> None:
         if hint in self._busy:
@@ -105,8 +114,7 @@ class Dispatcher:
                     self._again.discard(hint)
                     self._enqueue(hint)
                 elif again is not None:
-                    heapq.heappush(self._later, (time.monotonic() + again, hint))
-                    self._wake.notify()
+                    self._set_alarm(hint, again)
 
     def _next(self) -> Hint | None:
         with self._wake:
@@ -116,7 +124,10 @@ class Dispatcher:
                     self._again.discard(hint)
                     self._enqueue(hint)
                 while self._later and self._later[0][0] <= now:
-                    self._enqueue(heapq.heappop(self._later)[1])
+                    at, due = heapq.heappop(self._later)
+                    if self._alarms.get(due) == at:  # else it was set for earlier meanwhile
+                        del self._alarms[due]
+                        self._enqueue(due)
                 if self._ready:
                     hint = self._ready.popleft()
                     self._queued.discard(hint)

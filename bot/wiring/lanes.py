@@ -9,7 +9,7 @@ from bot.config import Config
 from bot.dispatch import Hint, Hints
 from bot.errors import Forbidden, Gone, NotYet, Unavailable
 from bot.journal import Journal
-from bot.model import Event, Ignored, LookAgain, PullRef
+from bot.model import Event, Ignored, IssueRef, Labeled, LookAgain, PullRef
 from bot.store import books
 from bot.store.engine import Store
 from bot.trackers.polling import Poll
@@ -105,10 +105,20 @@ class Lanes:
             return
         if isinstance(came, Ignored):
             self._inbox.done(entry.id, came.reason)
-            return
-        self._inbox.done(entry.id)
-        for hint in came:
-            self._hints.put(hint)
+        else:
+            self._inbox.done(entry.id)
+            for hint in came:
+                self._hints.put(hint)
+        if isinstance(event, Event) and self._offers(event):
+            self._hints.put(Hint("scan"))
+
+    def _offers(self, event: Event) -> bool:
+        """Whether it may be the label that a scan waits for: that is said alone, while a ticket's change may come with
+        a command. A CI step looks for no other event than its own."""
+        on = event.subject
+        if not (self._patient and isinstance(on, IssueRef) and isinstance(event.what, Labeled)):
+            return False
+        return self._outside.trackers[on.tracker].claiming.enabled
 
     def _wait_for_the_right(self, entry: Entry, problem: Forbidden) -> None:
         """A token that is refused may be renewed: tried for a day, in a lane of its own, where it holds up nobody."""

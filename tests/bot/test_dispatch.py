@@ -127,3 +127,29 @@ def test_work_that_asks_for_it_is_looked_at_again_later() -> None:
         dispatcher.put(Hint("run", "a"), after=0.01)
         assert again.wait(BOUND)
     assert ["a", "a"] == calls
+
+
+def test_what_comes_by_the_clock_has_one_clock_however_often_it_is_hinted_at() -> None:
+    worked = threading.Semaphore(0)
+
+    def work(_key: str) -> float:
+        worked.release()
+        return 3600.0
+
+    with dispatching({"scan": work}) as dispatcher:
+        for after in (0.0, 0.0, 1800.0, 7200.0, 0.0):
+            dispatcher.put(Hint("scan"), after=after)
+            if not after:
+                assert worked.acquire(timeout=BOUND)
+    assert [Hint("scan")] == list(dispatcher._alarms)
+    assert 2 >= len(dispatcher._later), "the first, and the one that was set for earlier"
+
+
+def test_an_earlier_alarm_counts_and_the_later_one_is_forgotten() -> None:
+    worked = threading.Semaphore(0)
+    with dispatching({"lane": lambda _key: worked.release()}) as dispatcher:
+        dispatcher.put(Hint("lane", "a"), after=0.3)
+        dispatcher.put(Hint("lane", "a"), after=0.01)
+        assert worked.acquire(timeout=BOUND)
+        assert {} == dispatcher._alarms
+        assert not worked.acquire(timeout=0.6)

@@ -30,7 +30,7 @@ def found(tmp_path: Path, world: World, site: Site) -> Iterator[Found]:
         fleet.close()
 
 
-@pytest.mark.parametrize(("bots", "rounds"), [(2, 4), (8, 1)])
+@pytest.mark.parametrize(("bots", "rounds"), [(2, 2), (8, 1)])
 def test_of_many_bots_one_works_the_ticket_and_the_others_concede(found: Found, bots: int, rounds: int) -> None:
     """More rounds, and 20 bots: tests/bench/claims.py."""
     fleet = found(bots)
