@@ -43,7 +43,7 @@ class BenchDemo(Demo):
 
 def measure(files: int) -> None:
     root = Path(tempfile.mkdtemp(prefix="leadsman-bench-"))
-    demo = BenchDemo(Place(root), environment())
+    demo = BenchDemo(Place(root), environment(root))
     with demo.place.config.open("a") as config:
         config.write('\n[[task]]\nname = "nothing"\nrun = ["true"]\n\n[fleet]\nmax_load_per_cpu = 1000.0\n')
     demo.fill(files)
