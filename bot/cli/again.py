@@ -105,7 +105,7 @@ def _decided(bot: Bot, told: Delivery) -> Entry:
             raise UserError(" ".join(entry.note.split()))
         if entry.state == "done" or entry.tries or time.monotonic() > until:
             return entry
-        time.sleep(LOOK)
+        time.sleep(LOOK)  # the server's threads tell nobody in another process; a person waits
 
 
 def _run_of(bot: Bot, told: Delivery) -> Intent | None:
@@ -145,5 +145,5 @@ def _wait(bot: Bot, fresh: Intent, seconds: float) -> int:
         if row is not None and row.closed_at is not None:
             say(f"{fresh.run_id} {row.reason}")
             return 0 if row.reason in ("published", "unchanged") else EXIT_FAILED
-        time.sleep(LOOK)
+        time.sleep(LOOK)  # as above
     return 0

@@ -109,6 +109,7 @@ def _work(config: Config, folder: Path, told: Delivery, cycle_seconds: int | Non
         print(f"ignored: {told.ignored}")
         return 0
     before, begun = _known(store), time.time()
+    bot.join()
     bot.start()
     try:
         while bot.inbox.lanes() or is_unfinished(store):

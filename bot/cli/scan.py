@@ -72,6 +72,7 @@ def _once(config: Config, folder: Path, cycle_seconds: int | None) -> int:
         ends = None if cycle_seconds is None else time.time() + cycle_seconds
         bot = Bot(config, World(home=folder, environ=os.environ, patient=False, cycle_ends=ends), store)
         bot.scan.asking = _asking()  # so that each ticket is taken once, whoever looks
+        bot.join()
         bot.start()
         try:
             while _look(bot) or is_unfinished(store):
@@ -95,6 +96,7 @@ def _on_and_on(config: Config, folder: Path) -> int:
     bot = Bot(config, World(home=folder, environ=os.environ), store)
     ends = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # before the first thread, which inherits it
+    bot.join()
     bot.start()
     print(f"leadsman scans, home {folder}", flush=True)
     signal.sigwait(ends)

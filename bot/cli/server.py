@@ -68,6 +68,7 @@ class Serving:
         self.bot.dispatcher.put(Hint("lane", lane))  # whichever bot works now
 
     def start(self) -> None:
+        self.bot.join()
         self.bot.start()
         self._doorbell.start()
 
@@ -83,10 +84,12 @@ class Serving:
             config = self._reread()
             # A secret that is missing shows only here.
             bot = Bot(config, self._world, self.store, self._observe, after=self.bot)
+            bot.join()  # a store that is away shows only here: the bot that works is not ended for one that can't
         except UserError as problem:
-            self._wrong_config = problem.text
-            log.warning("The configuration is wrong, the last good one stays in force: %s", problem.text)
-            self.bot.say_configuration_is_wrong(problem.text)
+            self._keep_on("The configuration is wrong", problem.text)
+            return
+        except Unavailable as problem:
+            self._keep_on("The configuration can't be taken up now", str(problem))
             return
         with self._lock:
             self._wrong_config = ""
@@ -97,6 +100,11 @@ class Serving:
             self._door.tables, self._door.inbox = self.bot.outside.tables, self.bot.inbox
             self.bot.start()
         log.info("The configuration was read anew.")
+
+    def _keep_on(self, what: str, why: str) -> None:
+        self._wrong_config = why
+        log.warning("%s, the last good one stays in force: %s", what, why)
+        self.bot.say_configuration_is_wrong(why)
 
     def checks(self) -> dict[str, str]:
         """What readiness is made of."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from bot import road, rundir
 from bot.answers import Answers
 from bot.config import Config
 from bot.dashboard.reading import Reading
 from bot.dispatch import Dispatcher, Hint, Work
+from bot.errors import Unavailable
 from bot.fleetstate import FleetState, counts
 from bot.home import called
 from bot.hostload import LoadWindow
@@ -224,11 +226,15 @@ class Bot:
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self) -> None:
-        """Begins to work; what a server that was killed left lying is found by the first sweep."""
+    def join(self) -> None:
+        """Takes its place among the hosts of the store. Raises `Unavailable`, and `UserError` where that is taken."""
         self.slots.join()
+
+    def start(self) -> None:
+        """Begins to work, once it has joined; what a server that was killed left lying is found by the first sweep."""
         self.telling.start()
-        self.fleet.write()
+        with suppress(Unavailable):  # it is written again with whatever happens
+            self.fleet.write()
         self.watcher.start()
         self.dispatcher.start(self._work())
         for kind in ("sweep", "tidy", "spares", "merged", "load"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -111,6 +112,24 @@ def test_what_waits_is_listed_with_its_place_and_why(shop: Town) -> None:
     (shop.home / "worktrees" / "go").touch()
     shop.until("both are closed", lambda: shop.closed(2))
     assert "place" not in listed(shop)
+
+
+def test_a_reload_while_the_database_is_away_leaves_the_server_at_work(town: Town) -> None:
+    with running() as cluster:
+        town.config += f'\n[store]\nurl = "{cluster.database()}"\n'
+        repo = town.repo()
+        pull = town.pull_of(repo)
+        town.start()
+        assert town.server is not None
+        cluster.stop()
+        town.server.send_signal(signal.SIGHUP)
+        town.until("it is said", lambda: "can't be taken up now" in town.log())
+        cluster.start()
+        town.server.send_signal(signal.SIGHUP)
+        town.until("it is taken up", lambda: "The configuration was read anew." in town.log())
+        town.says(pull, "/run fix")
+        town.until("the run is closed", town.closed)
+        town.stop()
 
 
 def test_a_database_that_is_away_answers_503_and_a_redelivery_works(town: Town) -> None:
