@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from bot.errors import Unavailable
+
 log = logging.getLogger(__name__)
 
 
@@ -33,6 +35,9 @@ class Hints(Protocol):
     def put(self, hint: Hint, *, after: float = 0.0) -> None:
         """Asks for `hint` to be worked, `after` so many seconds."""
 
+
+AGAIN_SECONDS = 30.0
+"""After so long what failed is tried again."""
 
 Work = Callable[[str], float | None]
 """Works the thing that `key` names; returns in how many seconds to look again, or None."""
@@ -140,6 +145,9 @@ class Dispatcher:
 def _attend(work: Mapping[str, Work], hint: Hint) -> float | None:
     try:
         return work[hint.kind](hint.key)
+    except Unavailable as problem:  # a store or a remote that is away fails everything at once: a line each will do
+        log.warning("put off: %s: %s", f"{hint.kind} {hint.key}".rstrip(), problem)
+        return AGAIN_SECONDS
     except Exception:  # the border: one thing's accident must not stop the others, nor this thread
         log.exception("work failed: %s %s", hint.kind, hint.key)
-        return 30.0
+        return AGAIN_SECONDS

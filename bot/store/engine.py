@@ -79,7 +79,7 @@ class Store:
             with self._turn(), self.engine.connect() as connection, connection.begin():
                 yield connection
         except (DBAPIError, sa.exc.TimeoutError) as problem:
-            raise Unavailable(f"The store can't be written: {_brief(problem)}") from problem
+            raise Unavailable(f"The store can't be written: {brief(problem)}") from problem
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -100,7 +100,7 @@ class Store:
             with self.engine.connect() as connection:
                 yield connection.execution_options(leadsman_read=True, **self._snapshot)
         except (DBAPIError, sa.exc.TimeoutError) as problem:
-            raise Unavailable(f"The store can't be read: {_brief(problem)}") from problem
+            raise Unavailable(f"The store can't be read: {brief(problem)}") from problem
 
     @contextmanager
     def alone(self, name: str) -> Iterator[bool]:
@@ -123,7 +123,7 @@ class Store:
                     if mine:
                         connection.execute(sa.select(sa.func.pg_advisory_unlock(key)))
         except (DBAPIError, sa.exc.TimeoutError) as problem:
-            raise Unavailable(f"The store can't be reached: {_brief(problem)}") from problem
+            raise Unavailable(f"The store can't be reached: {brief(problem)}") from problem
 
     def close(self) -> None:
         self.engine.dispose()
@@ -155,7 +155,7 @@ def _postgresql(address: str) -> sa.Engine:
             connect_args={"connect_timeout": BUSY_SECONDS, "options": f"-c lock_timeout={BUSY_SECONDS}s"},
         )
     except sa.exc.ArgumentError as problem:
-        raise UserError(f"[store] url is no address of a database: {_brief(problem)}", code=2) from problem
+        raise UserError(f"[store] url is no address of a database: {brief(problem)}", code=2) from problem
     except ModuleNotFoundError as problem:
         raise UserError(
             "A store in PostgreSQL needs its driver, which is not installed here. "
@@ -218,6 +218,7 @@ def _migrate(store: Store) -> bool:
     return False
 
 
-def _brief(problem: Exception) -> str:
+def brief(problem: Exception) -> str:
+    """What went wrong, as the driver says it, in a line."""
     cause = getattr(problem, "orig", None) or problem
     return str(cause).splitlines()[0][:200]

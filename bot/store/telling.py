@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from bot.errors import Unavailable
-from bot.store.engine import Store
+from bot.store.engine import Store, brief
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Telling:
             with self._at_once() as connection:
                 connection.execute(sa.select(sa.func.pg_notify(CHANNEL, f"{self._me}\n{kind}\n{key}")))
         except (DBAPIError, sa.exc.TimeoutError) as problem:
-            log.warning("The other hosts could not be told of %s %s: %s", kind, key, problem)
+            log.warning("The other hosts could not be told of %s %s: %s", kind, key, brief(problem))
 
     def _at_once(self) -> sa.Connection:
         return self._store.engine.connect().execution_options(leadsman_read=True, isolation_level="AUTOCOMMIT")
@@ -60,7 +60,7 @@ class Telling:
                     self._follow(connection.connection.driver_connection)
                     connection.invalidate()  # it goes on listening: nobody else is to be given it
             except (Unavailable, DBAPIError, sa.exc.TimeoutError, self._raw()) as problem:
-                log.warning("The other hosts can't be heard: %s", problem)
+                log.warning("The other hosts can't be heard: %s", brief(problem))
                 self._stopping.wait(AGAIN_SECONDS)
 
     def _raw(self) -> type[Exception]:

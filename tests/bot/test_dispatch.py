@@ -6,7 +6,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from bot.dispatch import Dispatcher, Hint
+from bot.errors import Unavailable
 
 BOUND = 60.0
 
@@ -153,3 +156,23 @@ def test_an_earlier_alarm_counts_and_the_later_one_is_forgotten() -> None:
         assert worked.acquire(timeout=BOUND)
         assert {} == dispatcher._alarms
         assert not worked.acquire(timeout=0.6)
+
+
+def test_work_whose_store_is_away_is_said_in_one_line_and_an_accident_with_its_place(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def away(_key: str) -> None:
+        raise Unavailable("The store can't be read: it is away")
+
+    def accident(_key: str) -> None:
+        raise ZeroDivisionError("an accident")
+
+    done = threading.Event()
+    work: dict[str, Callable[[str], float | None]] = {"sweep": away, "run": accident, "last": lambda _key: done.set()}
+    with dispatching(work, threads=1) as dispatcher:
+        for kind in work:
+            dispatcher.put(Hint(kind))
+        assert done.wait(BOUND)
+    assert [("put off: sweep: The store can't be read: it is away", False), ("work failed: run ", True)] == [
+        (record.getMessage(), record.exc_info is not None) for record in caplog.records
+    ]

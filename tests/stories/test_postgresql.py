@@ -127,6 +127,7 @@ def test_a_reload_while_the_database_is_away_leaves_the_server_at_work(town: Tow
         cluster.start()
         town.server.send_signal(signal.SIGHUP)
         town.until("it is taken up", lambda: "The configuration was read anew." in town.log())
+        assert "Traceback" not in town.log(), town.log()
         town.says(pull, "/run fix")
         town.until("the run is closed", town.closed)
         town.stop()

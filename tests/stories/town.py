@@ -141,7 +141,7 @@ class Town:
             os.kill(pid, signal.SIGKILL)
 
     def log(self) -> str:
-        return (self.folder / "server.log").read_text(errors="replace")[-4000:]
+        return (self.folder / "server.log").read_text(errors="replace")
 
     # ── what happens ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -165,7 +165,7 @@ class Town:
             if found is not None and found is not False:
                 return found
             time.sleep(0.02)
-        raise AssertionError(f"not seen within {BOUND:g} s: {what}\n{self.log()}\n{self.journal()[-2000:]}")
+        raise AssertionError(f"not seen within {BOUND:g} s: {what}\n{self.log()[-4000:]}\n{self.journal()[-2000:]}")
 
     def journal(self) -> str:
         path = self.home / "events.jsonl"
