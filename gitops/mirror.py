@@ -24,6 +24,10 @@ _INTRUDERS = (
 """What a mirror never has by itself, and what would change what git does in it."""
 
 
+_MADE = ("refs", "objects/pack", "objects/info")
+"""The folders of a repository; git makes the last one last."""
+
+
 @dataclass(frozen=True, slots=True)
 class TooLarge:
     """A file that was not read: it has `size` bytes."""
@@ -68,6 +72,8 @@ class Mirror:
 
     def ensure(self) -> None:
         """Make the mirror if it isn't there; one that was left half-made is completed."""
+        if all((self.path / name).is_dir() for name in _MADE):
+            return  # and waits for nobody who fetches just now
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.locked() as git:
             git.run("init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(self.path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +73,9 @@ def _is_file(path: Path) -> bool:
     return stat.S_ISLNK(mode) or (stat.S_ISREG(mode) and os.access(path, os.R_OK))
 
 
-def _update(git: Git, own: dict[str, str], how: str, names: Iterable[str]) -> None:
+def _update(git: Git, own: dict[str, str], how: str, names: Sequence[str]) -> None:
+    if not names:
+        return
     git.run(
         *("update-index", "--add", "--remove", how, "-z", "--stdin"),
         stdin=b"".join(os.fsencode(name) + b"\0" for name in names),

@@ -69,6 +69,22 @@ def test_one_that_was_left_half_made_is_completed(mirror: Mirror, main: str, lef
     assert mirror.has(main)
 
 
+@pytest.mark.parametrize("gone", ["refs", "objects/info", "HEAD", "config"])
+def test_one_that_lost_a_part_is_completed_with_all_that_it_had(mirror: Mirror, main: str, gone: str) -> None:
+    mirror.refresh()
+    part = mirror.path / gone
+    shutil.rmtree(part) if part.is_dir() else part.unlink()
+    mirror.ensure()
+    assert mirror.has(main)
+    mirror.refresh()
+    assert mirror.fetched("main") == main
+
+
+def test_one_that_is_whole_waits_for_nobody_who_fetches(mirror: Mirror) -> None:
+    with mirror.locked():
+        mirror.ensure()
+
+
 def test_files_are_read_and_links_are_not(mirror: Mirror, ada: Folder) -> None:
     name = 'we*ird "name"\tünï.txt'
     (ada.path / "link").symlink_to("README.md")
