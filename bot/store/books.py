@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import sqlalchemy as sa
 
 from bot.store import schema
@@ -83,10 +85,23 @@ def last_head(connection: sa.Connection, subject: str) -> str | None:
     return connection.execute(query).scalar()
 
 
-def saw_head(connection: sa.Connection, subject: str, head: str, *, at: float, now: float) -> None:
-    """Notes a head as a delivery showed it; what was seen last already is not noted again."""
-    if last_head(connection, subject) != head:
-        connection.execute(schema.heads.insert().values(subject=subject, head=head, at=at, seen_at=now))
+def saw_head(
+    connection: sa.Connection, subject: str, head: str, *, at: float, now: float, before: str | None = None
+) -> None:
+    """Notes a head as a delivery showed it; what was seen last already is not noted again.
+
+    `before`: what a push took away, for who had not seen that: it stood there, nobody says since when.
+    """
+    known = last_head(connection, subject)
+    if known == head:
+        return
+    if before is not None and before != known:
+        _note_head(connection, subject, before, at=0.0, seen_at=math.nextafter(now, 0.0))
+    _note_head(connection, subject, head, at=at, seen_at=now)
+
+
+def _note_head(connection: sa.Connection, subject: str, head: str, *, at: float, seen_at: float) -> None:
+    connection.execute(schema.heads.insert().values(subject=subject, head=head, at=at, seen_at=seen_at))
 
 
 def good_file(connection: sa.Connection, repo: str) -> str | None:

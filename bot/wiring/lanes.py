@@ -9,7 +9,7 @@ from bot.config import Config
 from bot.dispatch import Hint, Hints
 from bot.errors import Forbidden, Gone, NotYet, Unavailable
 from bot.journal import Journal
-from bot.model import Event, Ignored, IssueRef, Labeled, LookAgain, PullRef
+from bot.model import Event, Ignored, IssueRef, Labeled, LookAgain, PullRef, Pushed
 from bot.store import books
 from bot.store.engine import Store
 from bot.trackers.polling import Poll
@@ -151,9 +151,10 @@ class Lanes:
 
     def _decide(self, event: Event) -> list[Hint] | Ignored:
         if isinstance(event.subject, PullRef) and event.head_sha is not None:
+            subject, at = str(event.subject), event.at.timestamp()
+            before = event.what.before if isinstance(event.what, Pushed) else None
             with self._store.write() as connection:
-                at = event.at.timestamp()
-                books.saw_head(connection, str(event.subject), event.head_sha, at=at, now=self._clock())
+                books.saw_head(connection, subject, event.head_sha, at=at, now=self._clock(), before=before)
         decision = decide(event, self._desk)
         if isinstance(decision, Ignored):
             self._journal.say("ignored", delivery=event.delivery, why=decision.reason)
