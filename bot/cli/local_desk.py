@@ -23,6 +23,7 @@ from bot.forges import Around
 from bot.forges import local as kind
 from bot.forges.local import Local, People, account
 from bot.forges.local.bares import is_name
+from bot.home import Holder
 from bot.model import Event, Repo
 from bot.store.engine import open_store
 from bot.wake import ring
@@ -109,13 +110,14 @@ class Desk:
         told = Told("store", "No server runs here: it is kept for the next `leadsman serve`.", server=False)
         for event in events:
             headers, body = source.write(event, secret)
-            refusal = "" if holder is None else _post(f"{holder.address}/webhooks/{forge.name}", headers, body)
+            refusal = "" if holder is None else _offered(holder, forge.name, headers, body)
             if holder is not None and not refusal:
                 told = Told("server", f"The server at {holder.address} has it.")
                 continue
             self._keep(event, headers, body)
             if holder is not None:
-                told = Told("store", f"The server at {holder.address} did not take it ({refusal}): it is in its queue.")
+                where = f"at {holder.address}" if holder.address else f"with pid {holder.pid}"
+                told = Told("store", f"The server {where} did not take it ({refusal}): it is in its queue.")
         return told
 
     def _keep(self, event: Event, headers: Mapping[str, str], body: bytes) -> None:
@@ -133,7 +135,8 @@ class Desk:
             ignored=unwanted.reason if unwanted else "",
         )
         inbox = Inbox(self.around.store, self.around.clock, limit=self.config.server.queue_limit)
-        if (verdict := inbox.remember(delivery)) is not Verdict.ACCEPTED:
+        verdict = inbox.remember(delivery)
+        if verdict not in {Verdict.ACCEPTED, Verdict.DUPLICATE}:  # a server that was killed may have it, and not say so
             raise Unavailable(f"It is written down, but the bot can't be told: its queue says `{verdict.value}`.")
         ring(self.around.home, "lane", lane)
 
@@ -183,6 +186,11 @@ def _has(forge: Local, repo: str) -> bool:
     except Gone:
         return False
     return True
+
+
+def _offered(holder: Holder, forge: str, headers: Mapping[str, str], body: bytes) -> str:
+    """As `_post`, to whoever holds the home: it may have no door, or none yet."""
+    return _post(f"{holder.address}/webhooks/{forge}", headers, body) if holder.address else "it does not listen"
 
 
 def _post(url: str, headers: Mapping[str, str], body: bytes) -> str:
