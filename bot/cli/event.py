@@ -24,7 +24,7 @@ from bot.wiring.bot import Bot
 from bot.wiring.lanes import delivery_of
 from bot.wiring.outside import World, kind_of
 from webhooks import polled
-from webhooks.inbox import Delivery, Inbox, Verdict
+from webhooks.inbox import Delivery, Entry, Inbox, Verdict
 from webhooks.payload import Malformed
 from webhooks.receiver import SIZE
 from webhooks.sources import redmine
@@ -78,12 +78,25 @@ def command(
     if isinstance(told, Ignored):
         print(f"ignored: {told.reason}")
         return 0
-    folder = home.make(setting.home)
-    try:
-        with home.serving(folder):
-            return _work(config, folder, told, cycle_seconds)
-    except home.HomeHeld:
-        return _hand_over(config, folder, told)
+    ends = None if cycle_seconds is None else time.time() + cycle_seconds
+    return _worked(config, home.make(setting.home), told, ends)
+
+
+def _worked(config: Config, folder: Path, told: Delivery, ends: float | None) -> int:
+    """By this process, or by the server that holds the home. Who holds it and hears no bell is another such command: it
+    may end any moment, and what it did not look at would be left lying, so its end is waited for."""
+    waits = False
+    while True:
+        try:
+            with home.serving(folder):
+                return _work(config, folder, told, ends)
+        except home.HomeHeld:
+            if ring(folder, "lane", told.lane):
+                return _hand_over(config, folder, told)
+            if not waits:
+                print(f"{folder} is {home.described(home.held_by(folder))}. Waiting for its end.", file=sys.stderr)
+            waits = True
+        time.sleep(LOOK_SECONDS)
 
 
 def _told(
@@ -100,9 +113,8 @@ def _told(
     return found
 
 
-def _work(config: Config, folder: Path, told: Delivery, cycle_seconds: int | None) -> int:
+def _work(config: Config, folder: Path, told: Delivery, ends: float | None) -> int:
     store = open_or_rebuild(config.store, folder)[0]
-    ends = None if cycle_seconds is None else time.time() + cycle_seconds
     bot = Bot(config, World(home=folder, environ=os.environ, patient=False, cycle_ends=ends), store)
     _remember(bot.inbox, told)
     if told.ignored:
@@ -116,10 +128,11 @@ def _work(config: Config, folder: Path, told: Delivery, cycle_seconds: int | Non
             time.sleep(LOOK_SECONDS)  # whoever ends it here is a thread of ours; a person waits for the last line
     finally:
         bot.stop()
-    for entry in bot.inbox.find(told.delivery) if told.source in config.trackers else ():
-        if entry.note:
+    worked = [entry for entry in bot.inbox.find(told.delivery) if entry.source == told.source]
+    for entry in worked:
+        if entry.note and entry.state != "failed":
             print(f"ignored: {entry.note}")
-    return max(_tell(store, before), _refused(store, begun), _failed(bot.inbox, told))
+    return max(_tell(store, before), _refused(store, begun), _failed(worked))
 
 
 def _remember(inbox: Inbox, told: Delivery) -> None:
@@ -153,9 +166,9 @@ def _refused(store: Store, since: float) -> int:
     return 1 if threads else 0
 
 
-def _failed(inbox: Inbox, told: Delivery) -> int:
+def _failed(worked: list[Entry]) -> int:
     """A forge that refuses, or an error of ours: nobody could be told."""
-    why = [f"{entry.note}." for entry in inbox.find(told.delivery) if entry.state == "failed"]
+    why = [f"{entry.note}." for entry in worked if entry.state == "failed"]
     for text in why:
         print(f"The event could not be worked: {text}", file=sys.stderr)
     return 1 if why else 0

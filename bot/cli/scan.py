@@ -13,11 +13,12 @@ from bot import home
 from bot.cli.clicked import Setting
 from bot.cli.ending import is_unfinished
 from bot.config import Config
+from bot.dispatch import Hint
 from bot.errors import UserError
 from bot.rebuilding import open_or_rebuild
 from bot.store import runs
 from bot.store.engine import Store
-from bot.wake import ring
+from bot.wake import Doorbell, ring
 from bot.wiring.bot import Bot
 from bot.wiring.outside import World
 
@@ -96,10 +97,13 @@ def _on_and_on(config: Config, folder: Path) -> int:
     bot = Bot(config, World(home=folder, environ=os.environ), store)
     ends = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # before the first thread, which inherits it
+    bell = Doorbell(folder, lambda kind, key: bot.dispatcher.put(Hint(kind, key)))
     bot.join()
     bot.start()
+    bell.start()
     print(f"leadsman scans, home {folder}", flush=True)
     signal.sigwait(ends)
+    bell.stop()
     bot.stop()
     store.close()
     return 0
