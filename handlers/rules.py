@@ -221,11 +221,11 @@ def _is(login: str, who: Actor) -> bool:
 
 def _has_label(label: str, event: Event, head: Head, desk: Desk) -> bool:
     """On `issues.labeled` it must be the one that was set, and still be there."""
-    if isinstance(event.what, Labeled) and event.what.label != label:
+    if isinstance(event.what, Labeled) and event.what.label.casefold() != label.casefold():
         return False
     if isinstance(event.subject, IssueRef):
-        return label in desk.forge(event.subject.repo).issue(event.subject).labels
-    return head.pull is not None and label in head.pull.labels
+        return desk.forge(event.subject.repo).issue(event.subject).has(label)
+    return head.pull is not None and head.pull.has(label)
 
 
 def _touches(globs: tuple[str, ...], event: Event, desk: Desk) -> bool:

@@ -68,6 +68,10 @@ class Pull:
     def is_fork(self) -> bool:
         return self.head_repo != self.ref.repo.name
 
+    def has(self, label: str) -> bool:
+        """Forges take `Bug` and `bug` for one label."""
+        return label.casefold() in {name.casefold() for name in self.labels}
+
 
 @dataclass(frozen=True, slots=True)
 class Issue:
@@ -83,7 +87,7 @@ class Issue:
     updated_at: datetime
 
     def has(self, label: str) -> bool:
-        """Forges take `Bug` and `bug` for one label."""
+        """As a pull request's."""
         return label.casefold() in {name.casefold() for name in self.labels}
 
 

@@ -409,13 +409,13 @@ def test_a_file_that_is_too_big_is_not_read(here: Bench) -> None:
 
 def test_labels_are_set_once_and_taken_off(here: Bench) -> None:
     here.people.open_issue(REPO, title="t", author="rita")
-    event = here.people.label(REPO, 1, "bot", author="alice")
+    event = here.people.label(REPO, 1, " bot\n", author="alice")
     assert event is not None
     assert event.what == Labeled("bot")
     assert here.people.label(REPO, 1, "bot", author="alice") is None
     here.people.label(REPO, 1, "slow", author="alice")
     assert here.forge.issue(here.issue(1)).labels == ("bot", "slow")
-    taken = here.people.unlabel(REPO, 1, "bot", author="rita")
+    taken = here.people.unlabel(REPO, 1, " bot ", author="rita")
     assert taken is not None
     assert taken.what == Updated("", "bot", "", assignee=False)
     assert here.people.unlabel(REPO, 1, "bot", author="rita") is None

@@ -113,11 +113,12 @@ def test_a_rule_starts_its_task(room: Room, on: str, event: tuple[Happening, Sub
     ("fires", "on", "event", "condition"),
     [
         (True, "issues.labeled", (Labeled("bot"), ISSUE), {"label": "bot"}),
+        (True, "issues.labeled", (Labeled("bot"), ISSUE), {"label": "Bot"}),
         (False, "issues.labeled", (Labeled("other"), ISSUE), {"label": "bot"}),
         (False, "issues.labeled", (Labeled("gone"), ISSUE), {"label": "gone"}),
         (True, "issues.opened", (OPENED, ISSUE), {"label": "bot"}),
         (False, "issues.opened", (OPENED, ISSUE), {"label": "x"}),
-        (True, "pull_request.opened", (OPENED, PULL), {"label": "ready"}),
+        (True, "pull_request.opened", (OPENED, PULL), {"label": "Ready"}),
         (False, "pull_request.opened", (OPENED, PULL), {"label": "x"}),
         (True, "pull_request.opened", (OPENED, PULL), {"author": "Will"}),
         (False, "pull_request.opened", (OPENED, PULL), {"author": "ann"}),

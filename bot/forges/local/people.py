@@ -128,15 +128,15 @@ class People:
     def label(self, repo: str, number: int, label: str, *, author: str) -> Event | None:
         """Sets a label; None when it was set before."""
         _login(author)
-        thread = self.thread(repo, number)
-        if not self._forge.threads.label(repo, number, _line(label), on=True, by=author):
+        thread, label = self.thread(repo, number), _line(label)
+        if not self._forge.threads.label(repo, number, label, on=True, by=author):
             return None
         return self._event(thread.ref, author, Labeled(label=label), self._head(thread))
 
     def unlabel(self, repo: str, number: int, label: str, *, author: str) -> Event | None:
         """Takes a label off; None when it was not on, and for a pull request, where nothing waits for it."""
         _login(author)
-        thread = self.thread(repo, number)
+        thread, label = self.thread(repo, number), _line(label)
         was = self._forge.threads.label(repo, number, label, on=False, by=author)
         return self._updated(thread, author, Updated("", label, "", assignee=False)) if was else None
 
