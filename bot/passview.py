@@ -24,10 +24,18 @@ class Passes(NamedTuple):
         """One line: how many are held, and by whom."""
         if self.unusable:
             return f"CPU passes: unavailable, {self.unusable}"
-        labels = [_label(holder) for holder in self.holders[:SHOWN]]
-        more = [f"and {len(self.holders) - SHOWN} more"] if len(self.holders) > SHOWN else []
-        by = f" by {', '.join([*labels, *more])}" if labels else ""
+        by = f" by {', '.join([*self.labels, *self.more])}" if self.holders else ""
         return f"CPU passes: {len(self.holders)} of {self.size} held{by}"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Whose the first ones are."""
+        return tuple(_label(holder) for holder in self.holders[:SHOWN])
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        """How many others there are, in words; nothing where there are none."""
+        return (f"and {len(self.holders) - SHOWN} more",) if len(self.holders) > SHOWN else ()
 
 
 def passes(environ: Mapping[str, str]) -> Passes:

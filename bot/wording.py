@@ -12,6 +12,7 @@ from typing import Protocol
 from bot.invisible import name_of
 from bot.markdown import block, cell, code, inline
 from bot.model import BranchRef, Failed, Held, Intent, Published, Unchanged
+from bot.passview import Passes
 from bot.reports import Report
 
 LOG_BYTES = 20_000
@@ -219,11 +220,12 @@ class RunLine:
     head: str
 
 
-def host_line(held: int, slots: int, peak: int, pending: int, *, paused_by: str, passes: tuple[int, int]) -> str:
-    """How full the host is; `paused_by` is empty where new runs may start, `passes` are (held, size) of its pool."""
+def host_line(held: int, slots: int, peak: int, pending: int, *, paused_by: str, passes: Passes) -> str:
+    """How full the host is, and who holds its CPU passes; `paused_by` is empty where new runs may start."""
     paused = f" New runs are paused by {code(paused_by)}." if paused_by else ""
     runs = "1 run waits" if pending == 1 else f"{pending} runs wait"
-    pool = f" {passes[0]} of {passes[1]} CPU passes are held." if passes[1] else ""
+    by = f" by {', '.join([*map(code, passes.labels), *passes.more])}" if passes.holders else ""
+    pool = f" {len(passes.holders)} of {passes.size} CPU passes are held{by}." if passes.size else ""
     return f"On this host {held} of {slots} slots are held ({peak} at most so far), {runs}.{pool}{paused}"
 
 

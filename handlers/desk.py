@@ -82,10 +82,7 @@ class Index:
     def host(self) -> HostView:
         with self._store.read() as connection:
             now = self._counts(connection)
-        pool = self._passes()
-        return HostView(
-            now.slots, now.held, now.peak, now.pending, now.paused_by, passes_held=len(pool.holders), passes=pool.size
-        )
+        return HostView(now.slots, now.held, now.peak, now.pending, now.paused_by, self._passes())
 
     def open_on(self, subject: Subject) -> Sequence[RunView]:
         with self._store.read() as connection:

@@ -22,6 +22,7 @@ from bot.model import (
     Subject,
     Thread,
 )
+from bot.passview import Passes
 from bot.projects import Project
 from bot.publishing import PublishSettings
 from bot.recheck import Finding
@@ -132,9 +133,8 @@ class HostView:
     peak: int
     pending: int
     paused_by: str = ""
-    passes_held: int = 0
-    passes: int = 0
-    """CPU passes of the host; 0 where its pool can't be used."""
+    passes: Passes = field(default_factory=lambda: Passes(0, ()))
+    """Who holds its CPU passes."""
 
 
 class Runs(Protocol):

@@ -9,6 +9,7 @@ import pytest
 
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.model import Command, Commented, Ignored, IssueRef, Permission, Repo, RunId
+from bot.passview import Passes
 from bot.recheck import Finding
 from bot.tasks import Task
 from handlers import permission
@@ -298,14 +299,16 @@ def test_status_lists_the_runs_and_why_they_wait(room: Room) -> None:
         "No run was asked for here yet. `/run` with a task's name starts one; `/tasks` lists them.\n\n"
         "On this host 1 of 4 slots are held (2 at most so far), 3 runs wait."
     )
-    room.fullness = HostView(slots=2, held=2, peak=2, pending=1, paused_by="olga")
+    holders = tuple(f"pid=1 passes=1 since=1 label={label}" for label in ("fix 20260301", "`@x`", *"abcd"))
+    room.fullness = HostView(slots=2, held=2, peak=2, pending=1, paused_by="olga", passes=Passes(8, holders))
     room.says("will", "/run fix")
     room.says("will", "/run test")
     room.ends(room.rows[1].run_id)
     assert room.says("rea", "/status") == (
         f"- `20260301-120000-a00001`: `fix` at `{HEAD}`, asked for by `will`, waits at place 1: no slot is free\n\n"
         f"Ended lately:\n\n- `20260301-120000-a00002`: `test` at `{HEAD}`, asked for by `will`, has ended\n\n"
-        "On this host 2 of 2 slots are held (2 at most so far), 1 run waits. New runs are paused by `olga`."
+        "On this host 2 of 2 slots are held (2 at most so far), 1 run waits. 6 of 8 CPU passes are held by "
+        "`fix 20260301`, `` `@x` ``, `a`, `b`, `c`, and 1 more. New runs are paused by `olga`."
     )
     assert "No run was asked for" in room.says("rea", "/status", on=ISSUE)
 
