@@ -235,7 +235,7 @@ class Pool:
             for slot in list(free):
                 if len(held) < count and _locked(free[slot], fcntl.LOCK_EX):
                     held.append(free.pop(slot))
-                    _sign(held[-1], wait.line)
+                    _sign(held[-1], wait.line())
 
         try:
             for slot in sorted(range(self.size), key=lambda _: os.urandom(4)):
@@ -262,7 +262,7 @@ class Pool:
 class _Wait:
     """One request's wait: who waits, for what, since when, and when its next notice is due."""
 
-    __slots__ = ("_due", "_pool", "_tell", "count", "label", "line", "since")
+    __slots__ = ("_due", "_pool", "_tell", "count", "label", "since")
 
     def __init__(self, pool: Pool, count: int, label: str, tell: Callable[[str], None]) -> None:
         self._pool = pool
@@ -271,7 +271,10 @@ class _Wait:
         self.label = label
         self.since = time.monotonic()
         self._due = self.since + FIRST_NOTICE
-        self.line = f"pid={os.getpid()} passes={count} since={int(time.time())} label={label}\n"
+
+    def line(self) -> str:
+        """What its slots hold: since when each is held, not since when it was waited for."""
+        return f"pid={os.getpid()} passes={self.count} since={int(time.time())} label={self.label}\n"
 
     def until_notice(self) -> float:
         return max(0.0, self._due - time.monotonic())

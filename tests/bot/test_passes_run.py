@@ -401,8 +401,11 @@ def test_the_first_notice_comes_after_two_seconds_and_says_all(host: Host) -> No
     assert f"pool of {SIZE} in {host.pool}" in notice
     assert f"slot 0: pid={holder.pid} passes={SIZE} since=" in notice
     assert "label=slow tests [31m" in notice
+    given_back = time.time()
     assert 0 == release(holder)
     assert "started\n" == waiter.stdout.readline()
+    (line,) = (text for path in host.pool.glob("slot-*") if f"pid={waiter.pid} " in (text := path.read_text()))
+    assert int(given_back) <= int(line.split()[2].removeprefix("since="))  # since it holds, not since it waited
     assert (0, "") == (release(waiter), waiter.stderr.read())
 
 
