@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from itertools import groupby, pairwise
+from itertools import count, groupby, pairwise
 from statistics import median
 
 from bot.convergence import ENDED_WELL, JudgedRun
@@ -204,7 +204,7 @@ def _times(scale: _Scale) -> list[str]:
     parts = []
     at = (scale.first // step + 1) * step
     while at <= scale.last:
-        label = time.strftime("%d %b" if step >= DAY else "%H:%M", time.gmtime(at))
+        label = time.strftime("%H:%M" if at % DAY else "%d %b", time.gmtime(at))
         parts.append(_line("grid", scale.x(at), LOAD_TOP, scale.x(at), RUNS_AT))
         parts.append(_text(scale.x(at), TIMES_AT, label, "faint mid"))
         at += step
@@ -213,7 +213,7 @@ def _times(scale: _Scale) -> list[str]:
 
 def _marks(top: float) -> list[float]:
     """Four to eight round figures from 0 up."""
-    step = next(m * 10.0**e for e in range(-2, 10) for m in (1, 2, 5) if top / (m * 10.0**e) <= 7)
+    step = next(m * 10.0**e for e in count(-2) for m in (1, 2, 5) if top / (m * 10.0**e) <= 7)
     return [step * n for n in range(int(top / step) + 1)]
 
 

@@ -273,3 +273,16 @@ def test_a_plot_keeps_peaks_gaps_and_runs_and_nothing_breaks_out_of_it() -> None
 def test_a_plot_of_next_to_nothing_is_still_a_picture(count: int) -> None:
     root = ET.fromstring(plot([Sample(60.0 * n, 0.0, 0, 0, 1, None, None) for n in range(count)], []))
     assert f"{SVG}svg" == root.tag
+
+
+def test_a_plot_of_the_largest_figures_that_a_line_holds_is_one_too() -> None:
+    most = parse("\t".join([*["9" * 12 + "." + "9" * 9] * 4, *["9" * 9] * 3]))
+    assert most is not None
+    root = ET.fromstring(plot([most._replace(at=0.0), most], []))
+    assert len(list(root.iter(f"{SVG}line"))) < 50
+
+
+def test_where_a_day_begins_on_the_axis_there_is_its_date() -> None:
+    root = ET.fromstring(plot([Sample(1800.0 * n, 1, 1, 1, 4, 4, 2) for n in range(40, 56)], []))
+    marks = [element.text for element in root.iter(f"{SVG}text") if element.attrib["class"] == "faint mid"]
+    assert ["21:00", "22:00", "23:00", "02 Jan", "01:00", "02:00", "03:00"] == marks
