@@ -16,6 +16,11 @@ def tree_of(git: Git, commit: str) -> str:
     return git.run("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}").text
 
 
+def trees_of(git: Git, *commits: str) -> list[str]:
+    """The tree of each of `commits`, which are full ids."""
+    return git.run("rev-parse", *(f"{commit}^{{tree}}" for commit in commits)).text.split()
+
+
 def commit_tree(
     git: Git,
     tree: str,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gitops.git import Git, GitError, Identity
 from gitops.mirror import Mirror
 from gitops.names import is_sha
-from gitops.objects import commit_tree, message_of, tree_of
+from gitops.objects import commit_tree, message_of, tree_of, trees_of
 from gitops.push import Pushed, Rejected, push
 
 __all__ = [
@@ -99,7 +99,7 @@ def rebase(mirror: Mirror, tip: str, base: str, onto: str, identity: Identity) -
         tree = _replay(git, commit, parents[0], onto, identity)
         if isinstance(tree, Conflict):
             return tree
-        if tree != tree_of(git, onto):
+        if tree is not None:
             message, author = message_of(git, commit), _author(git, commit)
             onto = commit_tree(git, tree, parents=(onto,), message=message, identity=identity, author=author)
     return onto
@@ -123,7 +123,8 @@ def signed(mirror: Mirror, base: str, tip: str, identity: Identity) -> str:
 
 def same_files(mirror: Mirror, one: str, other: str) -> bool:
     """Do two commits hold the very same files?"""
-    return tree_of(mirror.git, one) == tree_of(mirror.git, other)
+    tree, another = trees_of(mirror.git, one, other)
+    return tree == another
 
 
 def already_merged(mirror: Mirror, tip: str, base: str, into: str) -> bool:
@@ -139,16 +140,16 @@ def already_merged(mirror: Mirror, tip: str, base: str, into: str) -> bool:
     return _merge_trees(git, into, tip) == tree_of(git, into)
 
 
-def _replay(git: Git, commit: str, parent: str, onto: str, identity: Identity) -> str | Conflict:
-    """The tree of `onto` with what `commit` changed since `parent`.
+def _replay(git: Git, commit: str, parent: str, onto: str, identity: Identity) -> str | Conflict | None:
+    """The tree of `onto` with what `commit` changed since `parent`; None where `onto` has that already.
 
     `merge-tree` finds the common ancestor itself (it can be told only since 2.40): it gets one made for it.
     """
-    root = commit_tree(git, tree_of(git, parent), parents=(), message="", identity=identity)
-    ours, theirs = (
-        commit_tree(git, tree_of(git, side), parents=(root,), message="", identity=identity) for side in (onto, commit)
-    )
-    return _merge_trees(git, ours, theirs)
+    before, there, wanted = trees_of(git, parent, onto, commit)
+    root = commit_tree(git, before, parents=(), message="", identity=identity)
+    ours, theirs = (commit_tree(git, tree, parents=(root,), message="", identity=identity) for tree in (there, wanted))
+    merged = _merge_trees(git, ours, theirs)
+    return merged if merged != there else None
 
 
 def _merge_trees(git: Git, ours: str, theirs: str) -> str | Conflict:
