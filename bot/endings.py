@@ -86,8 +86,10 @@ def meaning(spec: Mapping[str, Any], stop_reason: str | None, words: Words, code
             )
         case str() if stop_reason != "blocked":
             return _ended("cancelled", stop_reason, None)
-    if words.verb in WAITING:
-        return _ended("blocked", "blocked", words.text or "It waits for a decision, and did not say which.")
+    # What it says and how it ends once it is told to end, since it waited too long, is not its own choice.
+    ended_for_that = stop_reason == "blocked" and (code != 0 or words.verb == "failed")
+    if words.verb in WAITING or ended_for_that:
+        return _ended("blocked", "blocked", words.waits_for or "It waits for a decision, and did not say which.")
     if words.verb == "failed":
         return _ended("failed", "said_failed", words.text or "Its last word was `failed`.")
     if code == 0:

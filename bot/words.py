@@ -22,6 +22,8 @@ class Words:
     def __init__(self) -> None:
         self.verb = ""
         self.text = ""
+        self.waits_for = ""
+        """What was said with the newest word that it waits for people, whatever was said since."""
         self.round: int | None = None
         self.rounds: int | None = None
 
@@ -43,6 +45,8 @@ class Words:
         if verb not in VERBS:
             return False
         self.verb, self.text = verb, text.strip()
+        if verb in WAITING:
+            self.waits_for = self.text
         return True
 
     def _count(self, text: str) -> bool:

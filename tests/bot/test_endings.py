@@ -35,6 +35,10 @@ SPEC: dict[str, Any] = {"time_limit": 90.0, "startup_grace": 120}
         ("cancelled", "failed: x", -9, "cancelled", "cancelled"),
         ("superseded", "", -15, "cancelled", "superseded"),
         ("blocked", "done: x", 0, "done", None),
+        ("blocked", "working: on my way out", 0, "done", None),
+        ("blocked", "working: on my way out", -15, "blocked", "blocked"),
+        ("blocked", "failed: terminated", 0, "blocked", "blocked"),
+        ("blocked", "failed: terminated", 143, "blocked", "blocked"),
     ],
 )
 def test_who_ended_it_comes_first_then_its_last_word_then_the_exit_code(
@@ -51,6 +55,9 @@ def test_a_blocked_run_says_what_it_waits_for() -> None:
     words = Words()
     words.hear("needs-decision: keep the old table?")
     assert meaning(SPEC, None, words, 0)["error"] == "keep the old table?"
+    words.hear("failed: terminated")  # as a trap does, once it is told to end for that
+    assert meaning(SPEC, "blocked", words, 143)["error"] == "keep the old table?"
+    assert meaning(SPEC, None, words, 143)["error"] == "terminated"
 
 
 @pytest.mark.parametrize(
