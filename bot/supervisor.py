@@ -165,7 +165,7 @@ class Supervisor:
             self._look_for_passes()
         if self.unsaved:
             self._try_to_save()
-        if self.exit is not None and (childless or self._let_go() or self._nothing_left()):
+        if self._is_heard_out() and (childless or self._let_go() or self._nothing_left()):
             return True
         if self.exit is None and self.stop_reason is None:
             self.stop_reason = self._reason_to_stop()
@@ -205,6 +205,10 @@ class Supervisor:
         """Whether what the command leaves behind is a run of its own, kept by its own program (`--adopt`)."""
         return bool(self.spec.get("adopts")) and self.stop_reason is None
 
+    def _is_heard_out(self) -> bool:
+        """Whether the command has ended, and all that it said was heard."""
+        return self.exit is not None and not self.listener.behind
+
     def _reason_to_stop(self) -> str | None:
         if self.term_came or self._cancel_asked():
             return self._cancel_reason()
@@ -227,7 +231,7 @@ class Supervisor:
 
     def _pause(self) -> float:
         """Seconds until the next turn, where nothing happens before."""
-        now, due = time.monotonic(), TURN
+        now, due = time.monotonic(), 0.0 if self.listener.behind else TURN
         if self.kill_at is not None:
             due = min(due, max(self.kill_pause, self.kill_at - now))
         elif self.limits.deadline is not None:

@@ -13,7 +13,10 @@ LONGEST = 4000
 """Characters of a line that are looked at."""
 
 AT_ONCE = 1 << 20
-"""Bytes of a log that are read at once; of more, the newest."""
+"""Bytes of a log that are read at once."""
+
+MOST = 16 << 20
+"""Bytes of a log that may be unread; of more, the newest are looked at. Nobody has so much to say."""
 
 
 class Words:
@@ -69,6 +72,8 @@ class Listener:
         self._path = path
         self._read = 0
         self._rest = b""
+        self.behind = False
+        """Whether the last look did not come to the end: there is more to hear at once."""
 
     def skip(self) -> None:
         """Leaves out what is there already: the words of an earlier round."""
@@ -78,7 +83,9 @@ class Listener:
             self._read = 0
 
     def fresh(self, *, to_the_end: bool = False) -> list[str]:
-        """The lines since the last look; `to_the_end`, for the last look, takes a last line without its line break."""
+        """The lines since the last look, or as many as are read at once; `to_the_end`, for the last look, takes a last
+        line without its line break."""
+        self.behind = False
         try:
             log = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
@@ -90,7 +97,7 @@ class Listener:
         finally:
             os.close(log)
         self._rest = self._rest[:AT_ONCE]
-        if to_the_end:
+        if to_the_end and not self.behind:
             lines.append(self._rest)
             self._rest = b""
         return [line.decode("utf-8", "replace") for line in lines]
@@ -101,9 +108,10 @@ class Listener:
             return b""
         if facts.st_size < self._read:
             self._read, self._rest = 0, b""
-        self._read = max(self._read, facts.st_size - AT_ONCE)
-        fresh = os.pread(log, facts.st_size - self._read, self._read) if facts.st_size > self._read else b""
+        self._read = max(self._read, facts.st_size - MOST)
+        fresh = os.pread(log, AT_ONCE, self._read) if facts.st_size > self._read else b""
         self._read += len(fresh)
+        self.behind = bool(fresh) and self._read < facts.st_size
         return fresh
 
 
