@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 
 TYPE_CHECKING = False
@@ -28,6 +29,7 @@ def main() -> int:
         return pass_.main(sys.argv[2:])
     _open_what_is_closed()
     _write_what_can_be_written()
+    _wait_for_our_own_children()
     try:
         return _guarded(sys.argv[1:])
     except BrokenPipeError:
@@ -43,6 +45,12 @@ def _open_what_is_closed() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))  # noqa: SIM115, PTH123
+
+
+def _wait_for_our_own_children() -> None:
+    """A caller may ignore SIGCHLD, and so would we: the kernel then takes a child away before we know how it ended."""
+    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def _write_what_can_be_written() -> None:
