@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bot.errors import UserError
 from bot.launchers import start
 from bot.launchers.tmux import session_of
-from bot.liveness import end, is_over, reading, remains, settled
+from bot.liveness import end, is_over, living, reading, settled
 from bot.processes import environment_of, look
 from bot.rundir import Broken, RunDir, create, is_locked, new_run_id, read_json, take_lock, write_json
 from bot.statefiles import discard, is_there
@@ -151,7 +151,7 @@ def refuse_alive(run: RunDir, *, locked: bool = False) -> None:
         )
     if not locked and is_locked(run.alive_lock):
         raise _is_alive(run)
-    if left := remains(run.path):
+    if left := living(run.path):
         pids = ", ".join(str(process.pid) for process in left)
         raise UserError(f"Run {run.run_id} is alive (pid {pids}). `leadsman cancel {run.run_id}` ends it.")
 

@@ -70,7 +70,7 @@ def reading(path: Path) -> Status:
     status = status_of(run) or status  # its last word came before the lock was free
     if status["state"] != "running":
         return status
-    if remains(path):
+    if living(path):
         return {**status, "supervisor": "gone"}
     return _write_off(run)
 
@@ -148,16 +148,31 @@ def is_over(status: Status) -> bool:
 
 
 def remains(path: Path) -> list[Process]:
+    """What is alive of the run and may be ended: all that `living` finds, without what we were called by."""
+    everyone = processes.everyone()
+    found = _of_run(RunDir(path), everyone) - processes.above(os.getpid(), everyone)
+    return [everyone[pid] for pid in sorted(found) if not everyone[pid].zombie]
+
+
+def living(path: Path) -> list[Process]:
     """What is alive of the run: by `LEADSMAN_RUN_ID` in its environment, its session, the command's pid and start time,
-    and whatever is below those. Never the supervisor, other runs, ourselves or what we were called by."""
+    and whatever is below those. Never the supervisor, other runs or ourselves.
+
+    What called us is among it where the run asks about itself; not after a reboot, which no run outlives.
+    """
     run = RunDir(path)
     everyone = processes.everyone()
+    found = _of_run(run, everyone) - {os.getpid()}
+    if (status_of(run) or {}).get("boot_id") != processes.boot_id():
+        found -= processes.above(os.getpid(), everyone)
+    return [everyone[pid] for pid in sorted(found) if not everyone[pid].zombie]
+
+
+def _of_run(run: RunDir, everyone: dict[int, Process]) -> set[int]:
     found = {pid for pid in everyone if _names(pid, run.run_id)} | _by_number(status_of(run) or {}, everyone)
     supervisors = {pid for pid in everyone if processes.supervises(pid)}
     found -= supervisors
-    found |= {process.pid for process in processes.below(found, everyone, barring=supervisors)}
-    found -= processes.above(os.getpid(), everyone)
-    return [everyone[pid] for pid in sorted(found) if not everyone[pid].zombie]
+    return found | {process.pid for process in processes.below(found, everyone, barring=supervisors)}
 
 
 def _names(pid: int, run_id: str) -> bool:

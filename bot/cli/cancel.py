@@ -39,9 +39,14 @@ def main(argv: list[str]) -> int:
     if is_over(status):
         print(f"Run {run.run_id} has ended before ({status['state']}): there is nothing to cancel.", file=sys.stderr)
     else:
-        why = printable(status.get("error") or "it was started again meanwhile, so cancel it once more")
-        print(f"Run {run.run_id} is not cancelled: {why}.", file=sys.stderr)
+        print(f"Run {run.run_id} is not cancelled: {_why_not(status)}.", file=sys.stderr)
     return 1
+
+
+def _why_not(status: Mapping[str, object]) -> str:
+    if status.get("supervisor") == "gone":
+        return "what asks for that is part of it. It is cancelled once that has ended"
+    return printable(status.get("error") or "it was started again meanwhile, so cancel it once more")
 
 
 def _waits_for_people(run: RunDir, status: Mapping[str, object]) -> bool:
