@@ -172,14 +172,34 @@ def _started(
 ) -> Record:
     until = time.monotonic() + wait
     started = start(run.path, driver, lock=lock, again=lock is not None)
-    record = read_json(run.waiting) or {}
-    if started.error is not None:
+    record = {**(read_json(run.waiting) or {}), **_known(run)}
+    if started.error is not None and not _goes_on(run):
         record |= {"status": "failed", "found": False, "error": started.error}
     elif adopt is not None:
         record |= _adopted(run, adopt, before or {}, until)
     else:
         record |= _outcome(settled(run.path, max(wait, AT_ONCE if _died_at_once(run) else 0.0)))
     return _recorded(run, record)
+
+
+def _known(run: RunDir) -> Record:
+    """What its record says of a run however it goes, and whatever the run has done to its directory."""
+    spec = read_json(run.spec) or {}
+    named = {name: spec.get(name) for name in ("task", "driver", "session")}
+    places = {"run_dir": str(run.path), "log": str(run.worker_log)}
+    return {**named, **places, "run_id": run.path.name, "round": spec.get("round") or 1, "command": spec.get("argv")}
+
+
+def _goes_on(run: RunDir) -> bool:
+    """Whether a run lives of whose start nothing good was heard: its supervisor may have been killed a moment after
+    that. One that may still begin is ended first."""
+    if reading(run.path)["state"] == "running":
+        return True
+    lock = take_lock(run.alive_lock)
+    if lock is None:  # it has not ended, and it ends at once where it has said why
+        return bool(end(run.path, by="a handoff that heard nothing of its start")["state"] == "running")
+    os.close(lock)
+    return False
 
 
 def _recorded(run: RunDir, record: Record) -> Record:
@@ -204,7 +224,7 @@ def _died_at_once(run: RunDir) -> bool:
 
 def _outcome(status: Record) -> Record:
     """What a record says of a run with that status: it waits for one that is alive, or ended well meanwhile."""
-    known = {name: status.get(name) for name in ("state", "round", "pid", "supervisor_pid")}
+    known: Record = {name: status[name] for name in ("state", "round", "pid", "supervisor_pid") if name in status}
     if not is_over(status) or status["state"] == "done":
         return {**known, "status": "waiting", "found": True}
     return {**known, "status": "failed", "found": False, "error": status.get("error") or f"It was {status['state']}."}

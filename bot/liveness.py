@@ -292,7 +292,10 @@ def has_supervisor(path: Path) -> bool:
 
 
 def settled(path: Path, seconds: float) -> Status:
-    """Waits for the run's end, that long at most, and for its lock to be free then; the last reading, over or not."""
+    """Waits for the run's end, that long at most, and for its lock to be free then; the last reading, over or not.
+
+    Of a run whose directory was removed no end will be read: it is not waited for once nothing of it is alive.
+    """
     until = time.monotonic() + seconds
     while True:
         status = reading(path)
@@ -300,12 +303,17 @@ def settled(path: Path, seconds: float) -> Status:
         handle = pidfd_of_supervisor(path) if left > 0 else None
         if handle is not None:
             _wait([handle], left)
-        elif is_over(status) or left <= 0:
+        elif is_over(status) or left <= 0 or is_forgotten(path, status):
             return status
         elif status.get("supervisor") == "gone":
-            _wait(_open(remains(path)), left)
+            _wait(_open(living(path)), left)
         else:
             time.sleep(min(PAUSE, left))
+
+
+def is_forgotten(path: Path, status: Status) -> bool:
+    """Whether nothing of the run is alive, and its directory is gone, so that nothing will be read of it."""
+    return status["state"] == "created" and not is_there(path)
 
 
 def end(path: Path, *, by: str = "the server") -> Status:

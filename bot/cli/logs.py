@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from bot.cli.options import read
 from bot.errors import UserError
-from bot.liveness import is_over, reading
+from bot.liveness import is_forgotten, is_over, reading
 from bot.logs import masked
 from bot.masking import Masking
 from bot.rundir import RunDir, find, read_json
@@ -62,7 +62,10 @@ def follow(run: RunDir, out: BinaryIO) -> None:
     log, position, masking = None, 0, _masking(run)
     with Watch(run) as watch, ExitStack() as opened:
         while True:
-            over = is_over(reading(run.path))  # asked first: what it wrote before its end is copied below
+            status = reading(run.path)
+            over = is_over(status) or is_forgotten(
+                run.path, status
+            )  # asked first: what it wrote before its end is copied below
             if log is None and (log := open_plain(run.worker_log)) is not None:
                 # Kept: once the run has ended, the server may put another file there, without secrets and shorter.
                 opened.callback(os.close, log)

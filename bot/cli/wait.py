@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bot.cli.options import read, say
 from bot.cli.status import brief
-from bot.liveness import is_over, settled
+from bot.errors import UserError
+from bot.liveness import is_forgotten, is_over, settled
 from bot.rundir import find
 
 USAGE = """Usage: leadsman wait ID [--store DIR] [--timeout S]
@@ -23,7 +24,10 @@ def main(argv: list[str]) -> int:
     if options is None:
         return 0
     limit = options.seconds("--timeout")
-    status = settled(find(options.store, options.words[0]).path, FOREVER if limit is None else limit)
+    run = find(options.store, options.words[0])
+    status = settled(run.path, FOREVER if limit is None else limit)
+    if is_forgotten(run.path, status):
+        raise UserError(f"{run.path} was removed, and nothing of that run is alive: nobody knows how it ended.")
     say(brief(status))
     if not is_over(status):
         return EXIT_TIMEOUT

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -237,6 +238,50 @@ def test_a_caller_without_input_and_error_streams_is_served(harbour: Harbour) ->
     subprocess.run(["sh", "-c", script], cwd=harbour.folder, stdout=subprocess.DEVNULL, check=True)
     [run] = all_runs(harbour.folder / "X")
     assert run.worker_log.read_text() == "out\n"
+
+
+@pytest.mark.parametrize("driver", ["setsid", pytest.param("tmux", marks=pytest.mark.needs("tmux"))])
+def test_a_caller_that_ignores_the_end_of_its_children_is_served(harbour: Harbour, driver: str) -> None:
+    ignores: Any = {"preexec_fn": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)}
+    done = harbour.popen(
+        "handoff", "--driver", driver, "--json", "--", "sh", "-c", "sleep 0; exec sleep 1000", **ignores
+    )
+    out, err = done.communicate(timeout=90)
+    assert (0, b"", driver) == (done.returncode, err, json.loads(out)["driver"])
+    [run] = all_runs(harbour.store)
+    assert (record(run)["status"], reading(run.path)["state"]) == ("waiting", "running")
+
+
+def test_a_run_whose_directory_is_gone_has_failed_and_nobody_waits_for_it(harbour: Harbour) -> None:
+    go = harbour.folder / "go"
+    os.mkfifo(go)
+    script = 'read line <go; until rm -rf "$LEADSMAN_RUN_DIR" && [ ! -e "$LEADSMAN_RUN_DIR" ]; do :; done'
+    caller = harbour.popen("handoff", *SETSID, "--wait", "1000", "--", "sh", "-c", script)
+    while not (harbour.store.exists() and all_runs(harbour.store)):
+        os.sched_yield()
+    [run] = all_runs(harbour.store)
+    others = [harbour.popen(*words, run.path.name) for words in (["wait"], ["logs", "-f"])]
+    go.write_text("go\n")
+    out, err = caller.communicate(timeout=90)
+    assert (3, f"failed {run.path.name} round 1 {run.path}") == (caller.returncode, out.decode().splitlines()[0])
+    assert "its record" in err.decode()
+    for other in others:
+        other.communicate(timeout=90)
+    assert others[0].returncode in (1, 2), "removed before it was found, or after"
+
+
+@pytest.mark.parametrize(
+    "meddling", ['rm "$f"', 'echo "{\\"run_id\\": null, \\"round\\": 9}" >"$f"', 'rm "$f"; mkdir "$f"']
+)
+def test_a_run_that_meddles_with_its_record_is_told_by_its_id(harbour: Harbour, meddling: str) -> None:
+    script = f'f="$LEADSMAN_RUN_DIR/waiting.json"; {meddling}; exit 0'
+    done = harbour.leadsman("handoff", *SETSID, "--wait", "60", "--", "sh", "-c", script)
+    [run] = all_runs(harbour.store)
+    assert (0, f"waiting {run.path.name} round 1 {run.path}") == (done.code, done.out.splitlines()[0])
+    kept = record(run)
+    assert ("waiting", "done", run.path.name, "sh", ["sh", "-c", script]) == tuple(
+        kept[name] for name in ("status", "state", "run_id", "task", "command")
+    )
 
 
 def test_nobody_who_reads_the_callers_output_has_to_wait_for_the_run(harbour: Harbour) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bot.liveness import LOST, end, reading
-from bot.rundir import all_runs, is_locked
+from bot.rundir import all_runs, find, is_locked
+from tests.bot.console import SCRIPT
 from tests.bot.harbour import WAIT, Fifo, Harbour, alive, await_end, command, kill, record, supervisor
 
 ROUNDS = 24
@@ -103,6 +104,44 @@ def test_a_killed_supervisor_is_told_and_cancel_ends_what_is_left(harbour: Harbo
     done = harbour.leadsman("cancel", run.path.name)
     assert done.code == 0, done
     assert not alive(pid)
+    assert reading(run.path)["state"] == "cancelled"
+
+
+def test_a_supervisor_killed_at_the_start_is_told_as_the_run_is(harbour: Harbour) -> None:
+    """Its command does it, at once: before the record is complete, or just after. What runs is never told to have
+    failed, since whoever reads that would start another."""
+    for _ in range(6):
+        done = harbour.leadsman("handoff", "--driver", "setsid", "--", "sh", "-c", "kill -9 $PPID; exec sleep 1000")
+        run = find(harbour.store, done.out.split()[1])
+        assert (0, f"waiting {run.path.name} round 1") == (done.code, " ".join(done.out.split()[:4])), done
+        status, kept = reading(run.path), record(run)
+        assert ("running", "waiting", True, status["pid"]) == (
+            status["state"],
+            kept["status"],
+            kept["found"],
+            kept["pid"],
+        )
+        assert alive(kept["pid"])
+
+
+def test_a_run_that_asks_about_itself_is_alive_whatever_became_of_its_supervisor(harbour: Harbour) -> None:
+    said = Fifo(harbour.folder / "said")
+    ask = f"'{SCRIPT}' --store '{harbour.store}'"
+    script = f"""
+kill -9 $PPID
+until {ask} status $LEADSMAN_RUN_ID --json | grep '"gone"'; do :; done
+for verb in resume cancel retry; do {ask} $verb $LEADSMAN_RUN_ID; echo "$verb $?"; done 2>&1
+echo >said; exec sleep 1000
+"""
+    run = harbour.hand_off("sh", "-c", script)
+    said.line()
+    log = run.worker_log.read_text()
+    for line in ("resume 1\n", "retry 1\n", "cancel 1\n", "It is cancelled once that has ended"):
+        assert line in log
+    assert len(all_runs(harbour.store)) == 1
+    pid = command(run)
+    assert alive(pid)
+    kill(pid)
     assert reading(run.path)["state"] == "cancelled"
 
 
