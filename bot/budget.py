@@ -28,7 +28,7 @@ class Row:
 
     @property
     def ok(self) -> bool:
-        return self.under_run_cap and self.under_job_cap
+        return self.turns >= 1 and self.under_run_cap and self.under_job_cap
 
 
 class BudgetSettings(Settings):
@@ -59,10 +59,15 @@ class BudgetSettings(Settings):
         )
 
     def misfits(self) -> tuple[tuple[str, str], ...]:
-        """(difficulty, what is wrong with it) for each total that is above a cap; a total equal to a cap fits."""
-        return tuple((row.difficulty, self._misfit(row)) for row in self.rows() if not row.ok)
+        """(key, what is wrong with it) for each row without a turn, or with a total that is above a cap; a total equal
+        to a cap fits."""
+        if not self.turns:
+            return (("turns", "must have at least one difficulty"),)
+        return tuple((f"turns.{row.difficulty}", self._misfit(row)) for row in self.rows() if not row.ok)
 
     def _misfit(self, row: Row) -> str:
+        if row.turns < 1:
+            return f"must be at least 1, not {row.turns}"
         over = [
             f"{name} = {cap}"
             for fits, name, cap in (
@@ -90,7 +95,9 @@ class BudgetSettings(Settings):
             )
         row = self._row(asked, self.turns[asked])
         if not row.ok:
-            raise UserError(f"[budget] does not fit: {self._misfit(row)}. Correct leadsman.toml, then ask again.")
+            raise UserError(
+                f"[budget] turns.{asked} is wrong: {self._misfit(row)}. Correct leadsman.toml, then ask again."
+            )
         whose = "as asked" if difficulty is not None else f"of task {task.name}"
         return Limit(
             seconds=row.total_s,

@@ -31,8 +31,8 @@ def command(setting: Setting, as_json: bool) -> int:
         sheet.finish()
         return 1
     print(json.dumps(as_object(settings), indent=2)) if as_json else _show(settings)
-    for _, what in settings.misfits():
-        print(f"[budget] {what}.", file=sys.stderr)
+    for key, what in settings.misfits():
+        print(f"[budget] {key}: {what}.", file=sys.stderr)
     return 1 if settings.misfits() else 0
 
 

@@ -94,9 +94,26 @@ def test_bad_settings_print_the_table_and_the_warning_and_end_with_1(tmp_path: P
     done = leadsman("budget", cwd=tmp_path)
     assert 1 == done.code
     assert "hard        16     120       1920     32   ABOVE 900  ABOVE 1800\n" in done.out
-    assert "[budget] hard takes 16 x 120 s = 1920 s, which is above run_cap_seconds = 900" in done.err
+    assert "[budget] turns.hard: hard takes 16 x 120 s = 1920 s, which is above run_cap_seconds = 900" in done.err
     as_json = leadsman("--json", "budget", cwd=tmp_path)
     assert (1, False) == (as_json.code, json.loads(as_json.out)["rows"][0]["ok"])
+
+
+@pytest.mark.parametrize(
+    ("turns", "rows", "why"),
+    [
+        ({"easy": 0, "hard": 1}, [False, True], "[budget] turns.easy: must be at least 1, not 0.\n"),
+        ({}, [], "[budget] turns: must have at least one difficulty.\n"),
+    ],
+)
+def test_a_row_without_turns_and_a_table_without_rows_are_no_budget(
+    tmp_path: Path, turns: dict[str, int], rows: list[bool], why: str
+) -> None:
+    written = ", ".join(f"{name} = {number}" for name, number in turns.items())
+    (tmp_path / "leadsman.toml").write_text(f"[budget]\nturns = {{ {written} }}\n")
+    done = leadsman("budget", "--json", cwd=tmp_path)
+    assert (1, why) == (done.code, done.err)
+    assert rows == [row["ok"] for row in json.loads(done.out)["rows"]]
 
 
 def test_a_budget_that_can_not_be_read_is_told_by_line(tmp_path: Path) -> None:
