@@ -27,8 +27,8 @@ from bot.invisible import made_visible
 from bot.liveness import cancel_asked
 from bot.model import Command, Commented, Intent, IssueRef, PullRef, TicketRef
 from bot.rundir import RunDir, all_runs, read_json
-from bot.store import StoreSettings, books, runs, schema
-from bot.store.engine import FILE, Store, open_store
+from bot.store import StoreSettings, books, facts, runs, schema
+from bot.store.engine import FILE, UNBUILT, Store, open_store
 
 FROM_DIRECTORIES = ("schema_version", "runs", "leases")
 """Tables that a broken file is not asked for: their truth is elsewhere."""
@@ -68,7 +68,7 @@ def repair(settings: StoreSettings, home: Path) -> Rebuilt:
     try:
         with store.write() as connection:
             salvaged = _salvage(broken, connection) if broken is not None else 0
-            rebuilt = rebuild(connection, home / "runs", own_name(home))
+            rebuilt = _build(connection, home)
     finally:
         store.close()
     return Rebuilt(
@@ -85,12 +85,20 @@ def open_or_rebuild(settings: StoreSettings, home: Path) -> tuple[Store, Rebuilt
     raises `UserError`, each time, until it is repaired."""
     try:
         store = open_store(settings, home)
+        with store.read() as connection:
+            is_built = facts.get(connection, UNBUILT) is None
     except Unavailable as problem:
         raise UserError(f"{problem}. No run is started until it can be. {_next_step(settings)}") from problem
-    if not store.is_new:
+    if is_built:
         return store, None
     with store.write() as connection:
-        return store, rebuild(connection, home / "runs", own_name(home))
+        return store, _build(connection, home)
+
+
+def _build(connection: sa.Connection, home: Path) -> Rebuilt:
+    rebuilt = rebuild(connection, home / "runs", own_name(home))
+    facts.drop(connection, UNBUILT)
+    return rebuilt
 
 
 def _next_step(settings: StoreSettings) -> str:

@@ -14,12 +14,16 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from bot.errors import Unavailable, UserError
-from bot.store import StoreSettings, schema
+from bot.store import StoreSettings, facts, schema
 from bot.store.migrations import STEPS
 
 FILE = "leadsman.db"
 MAGIC = b"SQLite format 3\0"
 """How the file begins: https://www.sqlite.org/fileformat.html"""
+
+UNBUILT = "unbuilt"
+"""Key in `settings`: the store was made anew, by whichever command came first, and no server has put back yet what the
+directories of runs know."""
 
 WRITER = 0x4C454144
 """The key of PostgreSQL's lock that its writers take, one after the other: "LEAD"."""
@@ -34,8 +38,6 @@ class Store:
 
     def __init__(self, engine: sa.Engine, file: Path | None = None) -> None:
         self.engine = engine
-        self.is_new = False
-        """It was made when it was opened: it is empty."""
         self._file = file
         self._line = threading.Lock() if file is not None else None
         """In which SQLite's writers of this process wait. SQLite has each look again, ever more rarely: while others
@@ -135,7 +137,7 @@ class Store:
 def open_store(settings: StoreSettings, home: Path) -> Store:
     """Opens (and makes or migrates) the store that `settings` names."""
     store = Store(_engine(settings, home), home / FILE if settings.url == "sqlite" else None)
-    store.is_new = _migrate(store)
+    _migrate(store)
     store.check()
     return store
 
@@ -198,13 +200,13 @@ def _begin_immediate(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
 
-def _migrate(store: Store) -> bool:
-    """Whether it was empty until now."""
+def _migrate(store: Store) -> None:
     with store.write() as connection:
         if not sa.inspect(connection).has_table("schema_version"):
             schema.metadata.create_all(connection)
             connection.execute(schema.schema_version.insert().values(version=schema.VERSION))
-            return True
+            facts.put(connection, UNBUILT, "since it was made")
+            return
         found = connection.execute(sa.select(schema.schema_version.c.version)).scalar_one()
         if found > schema.VERSION:
             raise UserError(
@@ -215,7 +217,6 @@ def _migrate(store: Store) -> bool:
             STEPS[version](connection)
         if found < schema.VERSION:
             connection.execute(schema.schema_version.update().values(version=schema.VERSION))
-    return False
 
 
 def brief(problem: Exception) -> str:

@@ -119,6 +119,8 @@ def test_a_store_that_is_missing_is_empty_but_for_the_runs_that_have_directories
     town.stop()
     for path in town.home.glob("leadsman.db*"):
         path.unlink()
+    assert leadsman(town, "deliveries").out == "No deliveries.\n"  # whatever command comes first makes a new one
+    assert database(town).exists()
     town.start()
     state = fleet(town)
     assert (1, 1, 0) == tuple(state[key] for key in ("active_runs", "running", "pending"))
