@@ -10,7 +10,7 @@ import signal
 import stat
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,14 +46,19 @@ class Holder(NamedTuple):
 
 
 class LockState(NamedTuple):
-    held: bool
+    word: str
+    """`held`, `free`, or `stale`: nobody holds it, and a note was left by one who was killed."""
     holder: Holder | None
-    """When not held: who left its note behind, killed before it could take it away."""
+    """Who wrote the note; None where there is none, or nobody can read it."""
+
+    @property
+    def held(self) -> bool:
+        return self.word == "held"
 
     def __str__(self) -> str:
-        if self.held:
-            return described(self.holder)
-        return "free" if self.holder is None else f"stale (left by {_who(self.holder)})"
+        if self.word == "stale":
+            return f"stale (left by {_who(self.holder) if self.holder else 'a server whose note nobody can read'})"
+        return described(self.holder) if self.held else self.word
 
 
 class HomeLock:
@@ -168,25 +173,40 @@ def sidecar(home: Path) -> Path:
 @contextmanager
 def serving(home: Path, address: str = "") -> Iterator[HomeLock]:
     """Holds the home for as long as the block runs, and this process lives. Raises `HomeHeld` where another does."""
-    descriptor = statefiles.take_lock(lock_file(home))
-    if descriptor is None:
-        raise HomeHeld(home, _read(sidecar(home)))
-    try:
-        sidecar(home).unlink(missing_ok=True)
-        lock = HomeLock(home, _myself())
-        lock.listens_at(address)
-        yield lock
-    finally:
-        # The note first: while it is there, the lock is ours, and no later holder's note can be taken away.
-        sidecar(home).unlink(missing_ok=True)
-        os.close(descriptor)
+    with _locked(home) as mine:
+        if not mine:
+            raise HomeHeld(home, _read(sidecar(home)))
+        try:
+            sidecar(home).unlink(missing_ok=True)
+            lock = HomeLock(home, _myself())
+            lock.listens_at(address)
+            yield lock
+        finally:
+            # The note first: while it is there, the lock is ours, and no later holder's note can be taken away.
+            sidecar(home).unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(home: Path) -> Iterator[bool]:
+    """The lock of the file, and with it the folder's own: whoever tidies may take the file away beneath a server, and
+    the next one would make another."""
+    with ExitStack() as held:
+        for take, path in ((statefiles.take_lock, lock_file(home)), (statefiles.take_folder_lock, home)):
+            descriptor = take(path)
+            if descriptor is None:
+                yield False
+                return
+            held.callback(os.close, descriptor)
+        yield True
 
 
 def lock_state(home: Path) -> LockState:
     """Is the home held, and by whom. Makes nothing, and disturbs no server."""
-    if statefiles.is_locked(lock_file(home)):
-        return LockState(held=True, holder=_read(sidecar(home)))
-    return LockState(held=False, holder=_read(sidecar(home)))
+    held = statefiles.is_locked(lock_file(home)) or statefiles.folder_is_locked(home)
+    holder = _read(sidecar(home))
+    if held:
+        return LockState("held", holder)
+    return LockState("stale" if os.path.lexists(sidecar(home)) else "free", holder)
 
 
 def held_by(home: Path) -> Holder | None:

@@ -176,7 +176,15 @@ class LastState:
 def take_lock(path: str | os.PathLike[str]) -> int | None:
     """Takes the exclusive lock and returns its descriptor: to close it is to give it back. None: somebody has it."""
     clear_way(path)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    return _locked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+
+
+def take_folder_lock(path: str | os.PathLike[str]) -> int | None:
+    """As `take_lock`, of a folder itself, which nobody can take away and make anew while there is something in it."""
+    return _locked(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+
+
+def _locked(descriptor: int) -> int | None:
     for _ in range(LOCK_TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -228,8 +236,19 @@ def is_locked(path: str | os.PathLike[str]) -> bool:
     What is no plain file is no lock, and nobody holds it.
     """
     descriptor = open_plain(path)
-    if descriptor is None:
+    return descriptor is not None and _is_held(descriptor)
+
+
+def folder_is_locked(path: str | os.PathLike[str]) -> bool:
+    """As `is_locked`, of a folder itself."""
+    try:
+        return _is_held(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    except OSError:
         return False
+
+
+def _is_held(descriptor: int) -> bool:
+    """Closes it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

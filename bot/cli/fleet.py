@@ -26,7 +26,7 @@ def show(store: Path, *, as_json: bool) -> int:
     lock = home.lock_state(store.parent)
     state = _now(said(store.parent) or {}, store)
     state["server"] = {
-        "state": "held" if lock.held else "free" if lock.holder is None else "stale",
+        "state": lock.word,
         "holder": lock.holder._asdict() if lock.holder else None,
     }
     pool = passes(os.environ)

@@ -29,8 +29,7 @@ def main(argv: list[str]) -> int:
     state = home.lock_state(home.resolve(None, os.environ))
     if "--json" in argv:
         holder = state.holder._asdict() if state.holder else None
-        word = "held" if state.held else "free" if holder is None else "stale"
-        print(json.dumps({"state": word, "holder": holder}))
+        print(json.dumps({"state": state.word, "holder": holder}))
     else:
         print(state)
     return 0

@@ -179,13 +179,23 @@ def test_whoever_looks_does_not_keep_a_server_from_starting(tmp_path: Path) -> N
 @pytest.mark.parametrize("note", ["", "{", "[]", '{"pid": 1}', '{"pid": "x"}'])
 def test_a_broken_note_never_makes_a_home_look_held_or_free(note: str, tmp_path: Path) -> None:
     home.sidecar(tmp_path).write_text(note)
-    assert not home.lock_state(tmp_path).held
+    assert "stale (left by a server whose note nobody can read)" == str(home.lock_state(tmp_path))
     server = Server(tmp_path)
     home.sidecar(tmp_path).write_text(note)
     state = home.lock_state(tmp_path)
     assert state.held
     assert "held by a server that has not said who it is" == str(state)
     server.end()
+
+
+def test_a_home_whose_lock_file_is_taken_away_is_held_all_the_same(tmp_path: Path) -> None:
+    with home.serving(tmp_path):
+        home.lock_file(tmp_path).unlink()
+        assert home.lock_state(tmp_path).held
+        with pytest.raises(home.HomeHeld, match=f"is held by pid {os.getpid()} on "), home.serving(tmp_path):
+            pass
+        assert home.lock_state(tmp_path).held
+    assert "free" == str(home.lock_state(tmp_path))
 
 
 def test_the_lock_is_not_handed_to_the_servers_children(tmp_path: Path) -> None:
