@@ -30,6 +30,8 @@ class Counts:
     held: int
     peak: int
     pending: int
+    dispatched: int
+    reports: int
     paused_by: str
     """Empty where nobody paused new runs."""
 
@@ -37,8 +39,15 @@ class Counts:
 def counts(connection: sa.Connection, slots: Slots) -> Counts:
     pause = paused(connection)
     held = len(runs.leased(connection, host=slots.host))
-    by = pause.by if pause else ""
-    return Counts(len(slots.names), held, max(slots.peak, held), runs.pending(connection), by)
+    return Counts(
+        slots=len(slots.names),
+        held=held,
+        peak=max(slots.peak, held),
+        pending=runs.pending(connection),
+        dispatched=dispatched(connection),
+        reports=runs.reported(connection),
+        paused_by=pause.by if pause else "",
+    )
 
 
 class FleetState:

@@ -220,13 +220,17 @@ class RunLine:
     head: str
 
 
-def host_line(held: int, slots: int, peak: int, pending: int, *, paused_by: str, passes: Passes) -> str:
-    """How full the host is, and who holds its CPU passes; `paused_by` is empty where new runs may start."""
+def host_line(
+    held: int, slots: int, peak: int, pending: int, *, done: tuple[int, int], paused_by: str, passes: Passes
+) -> str:
+    """How full the host is, and who holds its CPU passes; `done` are the runs that were ever (started, reported),
+    `paused_by` is empty where new runs may start."""
     paused = f" New runs are paused by {code(paused_by)}." if paused_by else ""
     runs = "1 run waits" if pending == 1 else f"{pending} runs wait"
     by = f" by {', '.join([*map(code, passes.labels), *passes.more])}" if passes.holders else ""
     pool = f" {len(passes.holders)} of {passes.size} CPU passes are held{by}." if passes.size else ""
-    return f"On this host {held} of {slots} slots are held ({peak} at most so far), {runs}.{pool}{paused}"
+    full = f"On this host {held} of {slots} slots are held ({peak} at most so far), {runs}"
+    return f"{full}; started in all: {done[0]}, reported: {done[1]}.{pool}{paused}"
 
 
 def run_list(open_runs: Sequence[RunLine], ended: Sequence[RunLine], host: str) -> str:

@@ -82,7 +82,16 @@ class Index:
     def host(self) -> HostView:
         with self._store.read() as connection:
             now = self._counts(connection)
-        return HostView(now.slots, now.held, now.peak, now.pending, now.paused_by, self._passes())
+        return HostView(
+            slots=now.slots,
+            held=now.held,
+            peak=now.peak,
+            pending=now.pending,
+            dispatched=now.dispatched,
+            reports=now.reports,
+            paused_by=now.paused_by,
+            passes=self._passes(),
+        )
 
     def open_on(self, subject: Subject) -> Sequence[RunView]:
         with self._store.read() as connection:

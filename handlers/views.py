@@ -125,13 +125,15 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class HostView:
-    """How full the bot's host is. `peak`: the most slots that were held at once. `paused_by` is empty where nobody
-    paused new runs."""
+    """How full the bot's host is. `peak`: the most slots that were held at once. `dispatched`: runs that were ever
+    given one. `paused_by` is empty where nobody paused new runs."""
 
     slots: int
     held: int
     peak: int
     pending: int
+    dispatched: int
+    reports: int
     paused_by: str = ""
     passes: Passes = field(default_factory=lambda: Passes(0, ()))
     """Who holds its CPU passes."""

@@ -63,8 +63,9 @@ def _lines(state: dict[str, Any], lock: str) -> list[str]:
         told = state["updated"]
         lines.append(f"  what the last one said, at {told}:" if told else "  none has run here yet")
     lines.append(
-        f"Slots: {held} of {len(state['slots'])} held, {state['peak']} at most; {state['active_runs']} runs live, "
-        f"at most {state['max_concurrent']} may be; {state['pending']} wait"
+        f"Slots: {held} of {len(state['slots'])} held, {state['peak']} at most; {state['active_runs']} runs live "
+        f"({state['running']} running), at most {state['max_concurrent']} may be; {state['pending']} wait; "
+        f"started in all: {state['dispatched']}, reported: {state['reports']}"
     )
     if state["paused"]:
         lines.append(f"New runs are paused by {state['paused']['by']}: `leadsman unpause` lets them start.")

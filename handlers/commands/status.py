@@ -13,8 +13,9 @@ def _handle(ask: Ask, desk: Desk) -> tuple[Say, ...]:
     open_runs = [*desk.runs.open_on(ask.on), *ask.started(desk.runs)]
     ended = [run for run in desk.runs.recent_on(ask.on) if not run.is_open]
     host = desk.runs.host()
+    done = (host.dispatched, host.reports)
     line = wording.host_line(
-        host.held, host.slots, host.peak, host.pending, paused_by=host.paused_by, passes=host.passes
+        host.held, host.slots, host.peak, host.pending, done=done, paused_by=host.paused_by, passes=host.passes
     )
     return (Say(wording.run_list([_line(run) for run in open_runs], [_line(run) for run in ended], line)),)
 

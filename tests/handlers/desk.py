@@ -86,7 +86,9 @@ class Room:
     approvals: set[Sha] = field(default_factory=set)
     obeyed: set[tuple[Repo, str, str, int]] = field(default_factory=set)
     rows: list[RunView] = field(default_factory=list)
-    fullness: HostView = field(default_factory=lambda: HostView(slots=4, held=1, peak=2, pending=3))
+    fullness: HostView = field(
+        default_factory=lambda: HostView(slots=4, held=1, peak=2, pending=3, dispatched=9, reports=8)
+    )
     logs: dict[RunId, list[str]] = field(default_factory=dict)
     findings: dict[RunId, tuple[Finding, ...]] = field(default_factory=dict)
     time: datetime = NOW

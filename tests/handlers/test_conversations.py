@@ -297,17 +297,19 @@ def test_having_asked_for_a_run_gives_no_right_that_the_command_does_not_give(ro
 def test_status_lists_the_runs_and_why_they_wait(room: Room) -> None:
     assert room.says("rea", "/status") == (
         "No run was asked for here yet. `/run` with a task's name starts one; `/tasks` lists them.\n\n"
-        "On this host 1 of 4 slots are held (2 at most so far), 3 runs wait."
+        "On this host 1 of 4 slots are held (2 at most so far), 3 runs wait; started in all: 9, reported: 8."
     )
     holders = tuple(f"pid=1 passes=1 since=1 label={label}" for label in ("fix 20260301", "`@x`", *"abcd"))
-    room.fullness = HostView(slots=2, held=2, peak=2, pending=1, paused_by="olga", passes=Passes(8, holders))
+    full = HostView(slots=2, held=2, peak=2, pending=1, dispatched=2, reports=0)
+    room.fullness = replace(full, paused_by="olga", passes=Passes(8, holders))
     room.says("will", "/run fix")
     room.says("will", "/run test")
     room.ends(room.rows[1].run_id)
     assert room.says("rea", "/status") == (
         f"- `20260301-120000-a00001`: `fix` at `{HEAD}`, asked for by `will`, waits at place 1: no slot is free\n\n"
         f"Ended lately:\n\n- `20260301-120000-a00002`: `test` at `{HEAD}`, asked for by `will`, has ended\n\n"
-        "On this host 2 of 2 slots are held (2 at most so far), 1 run waits. 6 of 8 CPU passes are held by "
+        "On this host 2 of 2 slots are held (2 at most so far), 1 run waits; started in all: 2, reported: 0. "
+        "6 of 8 CPU passes are held by "
         "`fix 20260301`, `` `@x` ``, `a`, `b`, `c`, and 1 more. New runs are paused by `olga`."
     )
     assert "No run was asked for" in room.says("rea", "/status", on=ISSUE)

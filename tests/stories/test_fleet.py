@@ -103,13 +103,15 @@ def test_status_tells_what_runs_what_waits_and_why(town: Town) -> None:
     listed = json.loads(leadsman(town, "runs", "--json").out)
     assert [("waiting", 1), ("running", 0)] == [(line["state"], line["position"]) for line in listed]
     town.says(second, "/status")
-    assert "On this host 1 of 4 slots are held (1 at most so far), 1 run waits." in answer(town, second, "On this host")
+    full = "On this host 1 of 4 slots are held (1 at most so far), 1 run waits; started in all: 1, reported: 0."
+    assert full in answer(town, second, "On this host")
     town.kill()
     go.touch()
     said = town.until(
-        "the run has ended", lambda: (now := leadsman(town, "status").out) and "0 runs live" in now and now
+        "the run has ended", lambda: (now := leadsman(town, "status").out) and "0 runs live (0 running)" in now and now
     )
     assert "stale (left by pid" in said
+    assert "1 wait; started in all: 1, reported: 0\n" in said
     town.start()
     town.until("both are closed", lambda: town.closed(2))
     state = state_once(town, "all is counted", lambda now: now["reports"] == 2)
