@@ -113,8 +113,9 @@ def _here(host: Host) -> str | Refused:
 
 
 def _repository(host: Host, repo: str) -> Refused | None:
-    allowed = host.parallel.get(repo.casefold(), 1)
-    running = sum(1 for held in (*host.taken.values(), *host.elsewhere) if held == repo)
+    wanted = repo.casefold()
+    allowed = host.parallel.get(wanted, 1)
+    running = sum(1 for held in (*host.taken.values(), *host.elsewhere) if held.casefold() == wanted)
     if running < allowed:
         return None
     return Refused("repo_busy", f"{running} of at most {allowed} runs go on in this repository: one has to end.")

@@ -46,8 +46,13 @@ class Repositories:
         return Mirror(self._path(repo), Remote(access.url, access.username, access.token))
 
     def _path(self, repo: Repo) -> Path:
+        """However its name is spelled, in a delivery or in the configuration: forges compare names without case."""
         # Percent-encoding keeps `/`, `..` and a leading `-` of a name from being read as anything but a name.
-        return self._root / repo.forge / f"{quote(repo.name, safe='')}.git"
+        path = self._root / repo.forge / f"{quote(repo.name, safe='')}.git"
+        if path.is_dir() or not path.parent.is_dir():
+            return path
+        wanted = path.name.casefold()
+        return next((other for other in sorted(path.parent.iterdir()) if other.name.casefold() == wanted), path)
 
 
 @contextmanager
