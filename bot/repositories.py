@@ -41,6 +41,10 @@ class Repositories:
             mirror.ensure()
         return mirror
 
+    def put_aside(self) -> list[Path]:
+        """The folders with what waits to be deleted; also of repositories that the configuration has no more."""
+        return sorted(self._root.glob("*/*.git.trash"))
+
     def _of(self, repo: Repo) -> Mirror:
         access = self.forge(repo).git(repo)
         return Mirror(self._path(repo), Remote(access.url, access.username, access.token))

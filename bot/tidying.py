@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from bot.errors import Forbidden, Gone, Unavailable
@@ -39,19 +39,17 @@ class Tidying:
     def sweep(self, _key: str = "") -> float:
         """Removes what no open run holds; returns when to look again."""
         for repo in self._repos:
-            self._each(repo, self._sweep_one)
+            try:
+                self._sweep_one(repo)
+            except (Unavailable, Gone, Forbidden) as problem:
+                self._journal.say("untidied", repo=str(repo), why=str(problem))
         return HOUR
 
     def empty(self, _key: str = "") -> None:
         """Deletes what was set aside: slow on large trees, so it is nobody's step."""
-        for repo in self._repos:
-            self._each(repo, self._empty_one)
-
-    def _each(self, repo: Repo, work: Callable[[Repo], None]) -> None:
-        try:
-            work(repo)
-        except (Unavailable, Gone, Forbidden) as problem:
-            self._journal.say("untidied", repo=str(repo), why=str(problem))
+        for folder in self._repositories.put_aside():
+            for why in trash.empty(folder):
+                self._journal.say("untidied", path=str(folder), why=why)
 
     def _sweep_one(self, repo: Repo) -> None:
         mirror = self._repositories.known_mirror(repo)
@@ -77,12 +75,6 @@ class Tidying:
     @staticmethod
     def _is_open(folder: Path) -> bool:
         return folder.is_dir() and not (folder / "closed.json").exists()
-
-    def _empty_one(self, repo: Repo) -> None:
-        mirror = self._repositories.known_mirror(repo)
-        if mirror is not None:
-            for why in trash.empty(mirror.trash):
-                self._journal.say("untidied", repo=str(repo), why=why)
 
 
 def _below(folder: Path) -> list[Path]:
