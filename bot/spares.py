@@ -92,7 +92,8 @@ class Spares:
         with git_trouble(f"A spare of {repo} can't be made"):
             sha = mirror.fetched(last.base_ref) or last.head
             places = self._places(repo)
-            worktree.sweep(mirror, self._folder(repo), [path for path in places if worktree.is_spare(mirror, path)])
+            ready = [path for path in places if worktree.is_spare(mirror, path)]
+            worktree.sweep(mirror, self._folder(repo), lambda: ready)
             for path in places:
                 if worktree.refresh(mirror, path, sha):
                     self._journal.say("spare", repo=str(repo), path=str(path), sha=sha)

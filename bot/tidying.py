@@ -55,15 +55,16 @@ class Tidying:
         mirror = self._repositories.known_mirror(repo)
         if mirror is None:
             return
-        held = self._held()
-        keep = [folder / run_id for folder in self._folders for run_id in held]
-        keep += [path for folder in self._folders for run_id in held for path in _below(folder / run_id)]
         with git_trouble(f"The worktrees of {repo} can't be swept"):
             for folder in self._folders:
-                for gone in worktree.sweep(mirror, folder, keep):
+                for gone in worktree.sweep(mirror, folder, self._kept):
                     self._journal.say("swept", repo=str(repo), path=str(gone))
             trash.empty(mirror.trash)
             mirror.tidy()
+
+    def _kept(self) -> list[Path]:
+        places = [folder / run_id for folder in self._folders for run_id in self._held()]
+        return places + [path for place in places for path in _below(place)]
 
     def _held(self) -> set[str]:
         """Runs that are open by the index, or by their directory: an index that was lost frees nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -131,22 +131,27 @@ def recovered(mirror: Mirror, recover: str) -> list[str]:
     return mirror.git.run("for-each-ref", "--format=%(refname)", recover, f"{recover}-*").text.splitlines()
 
 
-def sweep(mirror: Mirror, root: Path, keep: Collection[Path]) -> list[Path]:
-    """Remove the worktrees at and below `root` (absolute) that are not in `keep`, and what else lies in it; gives what
-    went. `keep` names every worktree anybody holds or is about to make, of this mirror or another's.
+def sweep(mirror: Mirror, root: Path, keep: Callable[[], Collection[Path]]) -> list[Path]:
+    """Remove the worktrees at and below `root` (absolute) that `keep` does not name, and what else lies in it; gives
+    what went. `keep` names every worktree anybody holds or is about to make, of this mirror or another's. It is asked
+    once all that is there was listed: a run is known before it has a worktree, so one that begins meanwhile loses none.
 
     Commits that are nowhere else are pinned under `refs/leadsman/recover/<name of the folder>`. Registrations of
     anybody's whose folder is gone are removed, too.
     """
     gone = []
     with mirror.locked() as git:
-        for tree in _registered(mirror, root):
-            if tree.path not in keep:
+        trees = _registered(mirror, root)
+        there = sorted(root.iterdir()) if root.is_dir() else []
+        kept = frozenset(keep())
+        for tree in trees:
+            if tree.path not in kept:
                 _remove(git, tree, f"{RECOVER}/{tree.path.name}")
                 gone.append(tree.path)
-        _prune(mirror, keep)
-        for path in sorted(root.iterdir()) if root.is_dir() else ():
-            if not any(path == kept or path in kept.parents for kept in keep):
+        _prune(mirror, kept)
+        above = {parent for path in kept for parent in path.parents}
+        for path in there:
+            if path not in kept and path not in above and os.path.lexists(path):
                 trash.discard(path, mirror.trash)
                 gone.append(path)
     return gone

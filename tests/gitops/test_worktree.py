@@ -214,12 +214,23 @@ def test_a_sweep_removes_what_nobody_keeps(mirror: Mirror, main: str, place: Pat
     trash.discard(vanished.path, mirror.trash)
     (place / "stray").mkdir()
     elsewhere = worktree.add(mirror, tmp_path / "elsewhere" / "run", branch="leadsman/elsewhere", sha=main)
-    gone = worktree.sweep(mirror, place, {kept.path, nested.path})
+    gone = worktree.sweep(mirror, place, lambda: {kept.path, nested.path})
     assert {place / "lost", place / "vanished", place / "stray"} == set(gone)
     assert sorted(p.name for p in place.iterdir()) == ["checks", "kept"]
     assert {kept.path, nested.path, elsewhere.path} == {Path(path) for path in listed(mirror)}
     assert refs_of(mirror)["refs/leadsman/recover/lost"] == work
-    assert worktree.sweep(mirror, place, {kept.path, nested.path}) == []
+    assert worktree.sweep(mirror, place, lambda: {kept.path, nested.path}) == []
+
+
+def test_a_sweep_leaves_what_comes_while_it_asks_who_is_there(mirror: Mirror, place: Path) -> None:
+    (place / "stray").mkdir(parents=True)
+
+    def keep() -> list[Path]:
+        (place / "new").mkdir()  # a run of another mirror begins
+        return []
+
+    assert [place / "stray"] == worktree.sweep(mirror, place, keep)
+    assert (place / "new").is_dir()
 
 
 def test_a_registration_that_names_somebody_elses_folder_takes_nothing_with_it(
@@ -230,7 +241,7 @@ def test_a_registration_that_names_somebody_elses_folder_takes_nothing_with_it(
     (tmp_path / "precious").mkdir()
     for target in (tmp_path / "precious", kept.path, place / ".." / ".." / "precious"):
         (liar.registration / "gitdir").write_text(f"{target}/.git\n")
-        worktree.sweep(mirror, place, {kept.path, liar.path})
+        worktree.sweep(mirror, place, lambda: {kept.path, liar.path})
     assert (tmp_path / "precious").is_dir()
     assert kept.head == main
 
@@ -389,10 +400,10 @@ def test_a_sweep_prunes_registrations_of_strangers_whose_folder_is_gone(
         trash.discard(tmp_path / name, mirror.trash)
     registrations = mirror.path / "worktrees"
     (registrations / "making" / "locked").write_text("initializing")
-    worktree.sweep(mirror, place, [tree.path])
+    worktree.sweep(mirror, place, lambda: [tree.path])
     assert {"there", "making", tree.registration.name} == {path.name for path in registrations.iterdir()}
     os.utime(registrations / "making" / "locked", (0, 0))
-    worktree.sweep(mirror, place, [tree.path])
+    worktree.sweep(mirror, place, lambda: [tree.path])
     assert {"there", tree.registration.name} == {path.name for path in registrations.iterdir()}
     assert not worktree.damaged(mirror, tree.path)
 
