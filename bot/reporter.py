@@ -34,6 +34,7 @@ from bot.statement import read, signed
 from bot.verification import ran_of, shown_path
 from bot.worksite import KEPT
 from gitops import evidence, hooks, worktree
+from gitops.pinning import RECOVER
 
 TAIL_BYTES = 4_000
 """How much of a log's end a report holds."""
@@ -160,7 +161,7 @@ class Reporter:
             return ()
         mirror = self._repositories.mirror(run.intent.event.subject.repo)
         with git_trouble("What was kept can't be listed"):
-            refs = worktree.recovered(mirror, f"{worktree.RECOVER}/{run.id}")
+            refs = worktree.recovered(mirror, f"{RECOVER}/{run.id}")
         kept = [f"commits that are nowhere else: {ref} of the bot's mirror" for ref in refs]
         patch = RunDir(ages.path).changes_patch
         if patch.exists() and patch.stat().st_size:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -16,6 +17,9 @@ from gitops.git import NETWORK_SECONDS, TREE_SECONDS, Git, GitError
 from gitops.names import is_sha
 
 HEADS = "+refs/heads/*:refs/remotes/origin/*"
+
+ABANDONED_SECONDS = 60.0
+"""After so long a ref's lock file is nobody's any more."""
 
 _INTRUDERS = (
     *("config.worktree", "hooks", "info", "shallow", "commondir", "gitdir"),
@@ -68,7 +72,11 @@ class Mirror:
         """
         with locks.held(Path(f"{self.path}.lock"), os.O_RDWR | os.O_CREAT, timeout) as descriptor:
             self._straighten()
-            yield Git(self.path, keep_open=(descriptor,))
+            try:
+                yield Git(self.path, keep_open=(descriptor,))
+            except GitError:
+                self._unlock()
+                raise
 
     def ensure(self) -> None:
         """Make the mirror if it isn't there; one that was left half-made is completed."""
@@ -159,6 +167,15 @@ class Mirror:
         """Pack what runs and fetches left loose. What nothing names is kept for two weeks."""
         with self.locked() as git:
             git.run("gc", "--quiet", "--prune=2.weeks.ago", timeout=TREE_SECONDS)
+
+    def _unlock(self) -> None:
+        """Remove what keeps refs locked for good, so that the next try passes: git holds such a file for moments, and a
+        git that was killed, a run's or ours, leaves it."""
+        refs = (Path(folder) / name for folder, _, names in os.walk(self.path / "refs") for name in names)
+        for path in (self.path / "packed-refs.lock", *(path for path in refs if path.suffix == ".lock")):
+            with suppress(OSError):
+                if abs(time.time() - path.lstat().st_mtime) > ABANDONED_SECONDS:  # the clock may have been set back
+                    path.unlink()
 
     def _straighten(self) -> None:
         if not self.path.is_dir():

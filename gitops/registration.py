@@ -9,12 +9,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitops import locks
+from gitops import locks, trash
 from gitops.git import Git
 from gitops.mirror import Mirror
+from gitops.names import is_branch
 
 _READY = "leadsman-ready"
 """Written into a registration when its checkout is complete: the name of the branch, empty for a plain checkout."""
+
+
+def ready_on(registration: Path) -> str | None:
+    """The branch that the worktree of a registration was made on; "" for a checkout, None while it is not complete."""
+    try:
+        return (registration / _READY).read_text(errors="replace")
+    except OSError:
+        return None
 
 
 class Damaged(Exception):
@@ -41,12 +50,22 @@ class Worktree:
             raise Damaged(f"The `.git` of {self.path} is gone or was changed.")
         common = self.mirror.git.git_dir
         with locks.held(self.registration, os.O_RDONLY | os.O_DIRECTORY, locks.SECONDS) as descriptor:
+            self._unlock()
             yield Git(self.registration, common_dir=common, work_tree=self.path, keep_open=(descriptor,))
 
     def settle(self) -> None:
         """Wait until no git works in it any more."""
         with suppress(FileNotFoundError), locks.held(self.registration, os.O_RDONLY | os.O_DIRECTORY, locks.SECONDS):
-            pass
+            self._unlock()
+
+    def _unlock(self) -> None:
+        """Remove the lock files of a git that was killed in it: nobody else works here now."""
+        locked = [self.registration / name for name in ("HEAD", "index")]
+        if self.branch and is_branch(self.branch):
+            locked.append(self.mirror.path / "refs/heads" / self.branch)
+        for path in locked:
+            if os.path.lexists(lock := Path(f"{path}.lock")):
+                trash.discard(lock, self.mirror.trash)
 
     @property
     def damaged(self) -> bool:
@@ -69,10 +88,7 @@ class Worktree:
     @property
     def branch(self) -> str | None:
         """The branch it was made on; "" for a checkout, None while it is not complete."""
-        try:
-            return (self.registration / _READY).read_text(errors="replace")
-        except OSError:
-            return None
+        return ready_on(self.registration)
 
     def complete(self, branch: str) -> None:
         """Remember that its checkout is complete: a run may work in it from now on."""

@@ -12,15 +12,11 @@ from gitops import evidence, trash
 from gitops.git import TREE_SECONDS, Git
 from gitops.mirror import Mirror
 from gitops.names import is_branch, is_ref, is_sha
-from gitops.registration import Damaged, Worktree
+from gitops.pinning import RECOVER, pin, pin_strays, tip_of
+from gitops.registration import Damaged, Worktree, ready_on
 
 BEING_MADE_SECONDS = 3600.0
 """How long a registration that git has locked and given no folder yet may be in the making."""
-
-RECOVER = "refs/leadsman/recover"
-
-_KNOWN_ELSEWHERE = ("--remotes", f"--glob={RECOVER}", "--glob=refs/leadsman/pull")
-"""Refs whose commits the remote has, too, or that are pinned already."""
 
 
 class Taken(Exception):
@@ -42,7 +38,7 @@ def add(mirror: Mirror, path: Path, *, branch: str, sha: str, spare: Path | None
         _agree(tree, branch, sha)
         return tree
     with mirror.locked() as git:
-        _pin(git, _tip(git, f"refs/heads/{branch}"), f"{RECOVER}/{branch}", safe=(sha,))
+        pin(git, tip_of(git, f"refs/heads/{branch}"), f"{RECOVER}/{branch}", safe=(sha,))
         if spare is None or not _move(git, Worktree(mirror, spare), tree, f"refs/heads/{branch}", sha):
             _register(git, tree, sha, "--no-track", "-B", branch)
     return _fill(tree, sha, branch)
@@ -244,29 +240,21 @@ def _remove(git: Git, tree: Worktree, recover: str | None, safe: Sequence[str] =
     tree.settle()
     ref = f"refs/heads/{tree.branch}" if tree.branch and is_branch(tree.branch) else None
     if recover is not None:
-        _pin(git, tree.head, recover, safe=safe)
-        _pin(git, ref and _tip(git, ref), recover, safe=safe)
+        pin(git, tree.head, recover, safe=safe)
+        pin(git, ref and tip_of(git, ref), recover, safe=safe)
     if aside is not None and tree.path.exists():
         aside.parent.mkdir(parents=True, exist_ok=True)
         tree.path.rename(aside)
     trash.discard(tree.path, tree.mirror.trash)
+    if recover is not None and not _others_at_work(tree):
+        pin_strays(git, recover, safe)
     if ref is not None:
         git.run("update-ref", "--no-deref", "-d", ref)
     trash.discard(tree.registration, tree.mirror.trash)
 
 
-def _pin(git: Git, tip: str | None, ref: str, *, safe: Sequence[str]) -> None:
-    """Let `ref` hold `tip` if it has commits that are nowhere else; what `ref` holds already is never let go."""
-    if tip is None:
-        return
-    known = [sha for sha in safe if git.run("cat-file", "-e", f"{sha}^{{commit}}", check=False).code == 0]
-    if not git.run("rev-list", "--max-count=1", tip, "--not", *known, *_KNOWN_ELSEWHERE).stdout:
-        return
-    held = _tip(git, ref)
-    if held is not None and git.run("merge-base", "--is-ancestor", held, tip, check=False).code != 0:
-        ref = f"{ref}-{tip[:12]}"
-    git.run("update-ref", "--no-deref", ref, tip)
-
-
-def _tip(git: Git, ref: str) -> str | None:
-    return git.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", check=False).text or None
+def _others_at_work(tree: Worktree) -> bool:
+    """Does a worktree of another run share the repository? A checkout's is nobody's."""
+    registrations = tree.registration.parent
+    there = registrations.iterdir() if registrations.is_dir() else ()
+    return any(ready_on(one) for one in there if one != tree.registration)

@@ -251,6 +251,21 @@ def test_a_lock_that_somebody_holds_is_waited_for_until_the_deadline(mirror: Mir
         pass
 
 
+def test_a_ref_that_a_killed_git_left_locked_is_free_for_a_later_try(mirror: Mirror, ada: Folder) -> None:
+    lock = mirror.path / "refs" / "remotes" / "origin" / "main.lock"
+    lock.touch()
+    tip = ada.commit({"a": "1"})
+    ada.push("HEAD:main")
+    with pytest.raises(GitError, match=r"main\.lock"):
+        mirror.refresh()
+    assert lock.exists(), "a git may be at work with it"
+    os.utime(lock, (0, 0))
+    with pytest.raises(GitError, match=r"main\.lock"):
+        mirror.refresh()
+    mirror.refresh()
+    assert mirror.tracked("main") == tip
+
+
 def test_a_lock_dies_with_its_holder(mirror: Mirror, start: Start) -> None:
     holder = start("hold", mirror)
     holder.says()

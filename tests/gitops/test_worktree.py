@@ -151,6 +151,47 @@ def test_commits_that_are_nowhere_else_are_pinned(mirror: Mirror, main: str, pla
     assert pinned == {RECOVER: detached, f"{RECOVER}-{on_branch[:12]}": on_branch}
 
 
+def test_what_a_run_left_beside_its_branch_is_pinned_and_not_in_the_way_of_the_next(
+    mirror: Mirror, main: str, place: Path
+) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    folder = Folder(tree.path)
+    folder.git("checkout", "-q", "-b", "fix")
+    kept = {commit_in(tree, "a")}
+    folder.git("tag", "-a", "v1", "-m", "Mine")
+    for text in ("once", "twice"):
+        folder.write("README.md", text)
+        folder.git("stash", "-q")
+        kept.add(folder.git("rev-parse", "stash"))
+    folder.git("checkout", "-q", "leadsman/run")
+    other = worktree.add(mirror, place / "other", branch="leadsman/other", sha=main)
+    worktree.drop(mirror, other.path, recover="refs/leadsman/recover/other")
+    assert {"refs/heads/fix", "refs/stash", "refs/tags/v1"} < {*refs_of(mirror)}, "whoever made them is at work"
+    worktree.drop(mirror, tree.path, recover=RECOVER)
+    pinned = {ref: sha for ref, sha in refs_of(mirror).items() if ref.startswith(RECOVER)}
+    assert {*pinned.values()} == kept
+    assert {*refs_of(mirror)} == {"refs/remotes/origin/main", *pinned}
+    after = worktree.add(mirror, place / "after", branch="leadsman/after", sha=main)
+    Folder(after.path).git("checkout", "-q", "-b", "fix")
+    assert Folder(after.path).git("stash", "list") == ""
+
+
+def test_lock_files_of_a_git_that_was_killed_keep_no_work_from_being_collected_and_no_worktree_from_going(
+    mirror: Mirror, main: str, place: Path
+) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    locks = [tree.registration / "index.lock", tree.registration / "HEAD.lock"]
+    locks.append(mirror.path / "refs/heads/leadsman/run.lock")
+    tree.path.joinpath("README.md").write_text("changed")
+    for lock in locks:
+        lock.touch()
+    assert evidence.seal(mirror, tree.path, base=main, identity=BOT, message="x").tip == tree.head != main
+    for lock in locks:
+        lock.touch()
+    worktree.drop(mirror, tree.path, recover=RECOVER)
+    assert {"refs/remotes/origin/main", RECOVER} == {*refs_of(mirror)}
+
+
 def test_commits_that_were_published_are_not_pinned(mirror: Mirror, main: str, place: Path, ada: Folder) -> None:
     tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
     head = commit_in(tree, "a")
