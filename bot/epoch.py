@@ -20,7 +20,9 @@ RELEASED = "claim released"
 REPORT = "# REPORT -"
 CONCEDED = "conceded to"
 FAILED = "the run"
-"""What a release note goes on with behind `claim released: ` where the run itself came to nothing."""
+ENDED = "run"
+"""What a release note goes on with behind `claim released: ` where the run itself came to nothing, and where it had
+ended before and its claim stood there still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +124,10 @@ def _last_news(journal: Sequence[Entry]) -> Entry | None:
 
 
 def _is_routine(entry: Entry, bots: frozenset[str]) -> bool:
-    """Of a boundary only the end of a run that came to nothing; of what the bots do and say beside that, all."""
+    """Of a boundary only the end of a run that came to nothing, or could not report; of what the bots do and say beside
+    that, all."""
     if is_boundary(entry):
-        return entry.text.startswith(f"{RELEASED}: {FAILED}")
+        return entry.text.startswith((f"{RELEASED}: {FAILED} ", f"{RELEASED}: {ENDED} "))
     return entry.author.id in bots
 
 
@@ -141,6 +144,16 @@ def concede_note(by: str, run_id: str, winner: str, winners_run: str) -> str:
 
 def release_note(why: str) -> str:
     return f"{RELEASED}: {why}"
+
+
+def ended(run_id: str, came_to: str) -> str:
+    """Why a claim is given back that stands there though its run is over."""
+    return f"{ENDED} {run_id} has ended ({came_to})"
+
+
+def stays(problem: str) -> str:
+    """Behind a note whose change of status was refused."""
+    return f"The status stays: {problem}"
 
 
 Event = Literal["claim", "claim_lost", "release", "concede", "sweep"]

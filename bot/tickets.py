@@ -26,6 +26,7 @@ from bot.model import (
     Labeled,
     Outcome,
     Published,
+    Retried,
     RuleFired,
     RunId,
     Subject,
@@ -179,7 +180,13 @@ class Tickets:
             tracker.look_at_formatting(ref, intent.run_id)
             note, move = self._last_word(ticket, claim, ended.outcome, intent, tracker)
             of = None if claim is None else claim.entry.author
-            after = self._say_last(ages, found, f"{note}\n\n{self._report(ages, tracker)}", move, of)
+            try:
+                after = self._say_last(ages, found, f"{note}\n\n{self._report(ages, tracker)}", move, of)
+            except Forbidden as problem:  # the status alone may be refused: for a field that it needs, for example
+                if move is None:
+                    raise
+                note = f"{note}. {epoch.stays(str(problem))}"
+                after = self._say_last(ages, found, f"{note}\n\n{self._report(ages, tracker)}", None, of)
         except (Gone, Forbidden) as problem:
             self._book.say("unanswered", run=intent.run_id, key=str(ref), why=str(problem))
             return
@@ -218,7 +225,7 @@ class Tickets:
         """The first line of the last note, and where the ticket goes with it; None leaves it alone."""
         well = isinstance(outcome, Published | Unchanged)
         about = f"run {intent.run_id} of {intent.task.name}: {outcome.kind}"
-        if claim is None:  # no boundary: another one's epoch may be under way
+        if claim is None or _is_over(ticket, claim):  # no boundary: another one's epoch may be under way
             return f"{_BESIDE} {about}", None
         report = f"{epoch.REPORT} {about}"
         person = epoch.taken_by_person(ticket.journal, claim)
@@ -238,10 +245,19 @@ class Tickets:
 
 
 def _is_finished(ticket: Ticket, claim: epoch.Claimed | None, run_id: str) -> bool:
-    """Did this run's last word land already, or was its claim ended by others?"""
-    if claim is not None:
-        return any(epoch.is_boundary(entry) for entry in epoch.later(ticket.journal, claim.entry))
-    return any(entry.text.startswith(_BESIDE) and run_id in entry.text for entry in ticket.journal)
+    """Did this run's last word land already, or did another bot end its claim? Of a person who wrote such a note
+    nothing but that is known: the report is owed all the same."""
+    if any(entry.text.startswith(_BESIDE) and run_id in entry.text for entry in ticket.journal):
+        return True
+    if claim is None:
+        return False
+    me = claim.entry.author.id
+    ends = (entry for entry in epoch.later(ticket.journal, claim.entry) if epoch.is_boundary(entry))
+    return any(entry.author.id == me or run_id in entry.text for entry in ends)
+
+
+def _is_over(ticket: Ticket, claim: epoch.Claimed) -> bool:
+    return any(epoch.is_boundary(entry) for entry in epoch.later(ticket.journal, claim.entry))
 
 
 def _workflow(ticket: Ticket, tracker: Tracker) -> Failed | None:
@@ -268,7 +284,7 @@ def _since_asked(intent: Intent, ticket: Ticket) -> Sequence[Entry]:
     match intent.event.what:
         case Commented(comment_id=entry) | Updated(note_id=entry):
             return epoch.since(ticket.journal, entry, intent.event.at)
-        case Labeled():  # a delivery has no id of the change
+        case Labeled() | Retried():  # neither names an entry
             return epoch.since(ticket.journal, "", intent.event.at)
         case _:
             return ticket.journal

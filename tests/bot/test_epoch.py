@@ -56,6 +56,10 @@ def test_a_ticket_was_tried_where_a_claim_stands_behind_the_last_news_of_it() ->
     failed = entry("3", epoch.release_note(f"{epoch.FAILED} failed (command)"), by=ONE)
     assert epoch.was_tried([entry("900"), claim("2", FIRST), failed])
     assert not epoch.was_tried([entry("900"), claim("2", FIRST), failed, entry("1", "Try again.")])
+    over = entry("3", epoch.release_note(epoch.ended(FIRST, "published")), by=ONE)
+    assert epoch.was_tried([entry("900"), claim("2", FIRST), over]), "it would be done again for ever"
+    swept = entry("3", epoch.release_note("swept: nobody works it"), by=ONE)
+    assert not epoch.was_tried([entry("900"), claim("2", FIRST), swept])
     assert "900" == epoch.stamp([entry("900"), claim("2", FIRST), failed])
     assert "0" == epoch.stamp([])
 

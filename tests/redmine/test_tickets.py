@@ -179,3 +179,31 @@ def test_a_key_from_a_file_works_and_reaches_no_report(town: TicketTown) -> None
     released = town.note(number, "claim released")
     assert "***" in released
     assert key not in released
+
+
+def test_no_report_is_lost_to_a_status_that_is_refused_or_to_a_person_who_ended_the_claim(town: TicketTown) -> None:
+    town.shop(max_parallel=2)
+    town.task("hold", ["sh", "-c", f"until [ -e {town.folder}/go ]; do sleep 0.05; done; echo x > x"])
+    town.config += '\n[[rule]]\non = "schedule"\ntask = "hold"\n'
+    town.site.sql(
+        "INSERT INTO workflows (type, role_id, tracker_id, old_status_id, new_status_id, field_name, rule) "
+        f"SELECT 'WorkflowPermission', id, 1, {town.site.facts['statuses']['Resolved']}, 0, 'due_date', 'required' "
+        "FROM roles WHERE name = 'Bot'"
+    )
+    refused, ended = town.site.ticket("its end needs a date"), town.site.ticket("ended by hand")
+    town.start()
+    for number in (refused, ended):
+        town.note(number, "claimed by")
+    town.site.change(ended, notes="claim released: never mind")
+    (town.folder / "go").touch()
+    report = town.note(refused, "# REPORT -")
+    assert f": published. The status stays: Redmine refused ticket {refused}: Due date" in report.splitlines()[0]
+    assert "published" in town.note(ended, "Report of run")
+    town.until("both runs are closed", lambda: town.closed(2))
+    assert ["In Progress", "In Progress"] == [town.site.status(number) for number in (refused, ended)]
+    town.ring("claims")
+    last = town.site.ticket("what comes next")
+    town.ring("scan")
+    town.note(last, "# REPORT -")
+    assert [1, 1, 1] == [len(town.site.notes(n)) - 1 - (n == ended) for n in (refused, ended, last)]
+    assert 3 == len(town.runs())
