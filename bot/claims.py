@@ -84,8 +84,10 @@ class Claims:
             ref = namespace + hashlib.sha256(key.encode()).hexdigest()
             with git_trouble(f"The claim of {key} can't be made"):
                 answer = refs.create(mirror, ref, message, self._identity)
-                if isinstance(answer, refs.Taken) and self._clear(mirror, ref, answer, intent, key):
-                    answer = refs.create(mirror, ref, message, self._identity)
+                if isinstance(answer, refs.Taken) and not self._in_journal(intent.event.subject):
+                    seen = _Seen(ref, answer.oid, _facts(answer.message))
+                    if self._clear(mirror, seen, key, self._outlived(seen.facts)):
+                        answer = refs.create(mirror, ref, message, self._identity)
             match answer:
                 case refs.Created(oid):
                     self._remember(repo, namespace)
@@ -98,15 +100,27 @@ class Claims:
                     continue
         raise Unavailable(f"{repo} takes no claim refs: it refuses both {' and '.join(NAMESPACES)}.")
 
-    def _clear(self, mirror: Mirror, ref: str, taken: refs.Taken, intent: Intent, key: str) -> bool:
+    def _clear(self, mirror: Mirror, seen: _Seen, key: str, why: str | None) -> bool:
         """Takes away what nobody works any more and no sweep of a tracker finds. Whoever wakes up with it has lost its
         fence: it publishes and says nothing."""
-        facts = _facts(taken.message)
-        why = None if self._in_journal(intent.event.subject) else self._outlived(facts)
-        if why is None or not refs.delete(mirror, ref, taken.oid):
+        if why is None or not refs.delete(mirror, seen.ref, seen.oid):
             return False
-        self._book.say("sweep", run=facts.get("run_id", ""), key=key, why=why)
+        self._book.say("sweep", run=seen.facts.get("run_id", ""), key=key, why=why)
         return True
+
+    def clear(self, subject: Subject, run_id: str, why: str = "") -> bool:
+        """Takes away a ticket's claim that is a ref alone, as one on a pull request is: its bot went before its note
+        stood in the journal, or after its report did. Where nobody says `why`, only one that nobody works any more.
+        Whether it was taken away.
+
+        Raises `Unavailable` where the remote did not answer.
+        """
+        seen = self._holding(subject, run_id)
+        if seen is None:
+            return False
+        with git_trouble(f"The claim of {subject} can't be given back"):
+            why_now = why or self._outlived(seen.facts)
+            return self._clear(self._repositories.mirror(subject.repo), seen, str(subject), why_now)
 
     def _outlived(self, facts: Mapping[str, str]) -> str | None:
         """Why a claim that is a ref alone is to be given back: its run is known to have ended, or it is of a bot that
@@ -148,15 +162,17 @@ class Claims:
         return Claim(intent=intent, lease=lease, key=key, ref=ref, oid=Sha(oid), at=at)
 
     def _lost(self, intent: Intent, key: str, held: str) -> Held:
-        facts = _facts(held)
-        holder = Held(
-            by=facts.get("by", "an unknown bot"),
-            since=facts.get("at", "an unknown time"),
-            run_id=facts.get("run_id", ""),
-            where=key,
-        )
-        self._book.say("claim_lost", run=intent.run_id, key=key, holder=holder.by, holder_run=holder.run_id)
+        holder = _held(_facts(held), key)
+        self._say_lost(intent, key, holder)
         return holder
+
+    def give_way(self, claim: Claim, holder: Held) -> None:
+        """Gives the claim back since the tracker's journal names another one as the first. Raises `Unavailable`."""
+        self.release(claim, f"conceded to {holder.by} run {holder.run_id}")
+        self._say_lost(claim.intent, claim.key, holder)
+
+    def _say_lost(self, intent: Intent, key: str, holder: Held) -> None:
+        self._book.say("claim_lost", run=intent.run_id, key=key, holder=holder.by, holder_run=holder.run_id)
 
     def made(self, intent: Intent, lease: Lease) -> Claim | None:
         """The claim of this run that the remote holds, where a crash came before it was written down. Makes none.
@@ -193,6 +209,11 @@ class Claims:
             return self._holder(subject) is None
         with git_trouble(f"The claim of {subject} can't be given back"):
             return refs.delete(mirror, found.ref, found.oid)
+
+    def holder(self, subject: Subject) -> Held | None:
+        """Who has the claim of a ticket, as its ref says. Raises `Unavailable` where the remote did not answer."""
+        seen = self._holder(subject)
+        return None if seen is None else _held(seen.facts, str(subject))
 
     def _holding(self, subject: Subject, run_id: str) -> _Seen | None:
         found = self._holder(subject)
@@ -248,6 +269,15 @@ def _facts(message: str) -> dict[str, str]:
     except ValueError:
         return {}
     return {str(k): str(v) for k, v in facts.items()} if isinstance(facts, dict) else {}
+
+
+def _held(facts: Mapping[str, str], key: str) -> Held:
+    return Held(
+        by=facts.get("by", "an unknown bot"),
+        since=facts.get("at", "an unknown time"),
+        run_id=facts.get("run_id", ""),
+        where=key,
+    )
 
 
 def _run_of(message: str) -> str:

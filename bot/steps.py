@@ -13,6 +13,7 @@ from typing import Any
 from bot import handoff, liveness, stopping
 from bot.ages import Ages, Checked, Closed, Ended, Left, Sealed
 from bot.claims import Claims
+from bot.claimsweep import ClaimSweep
 from bot.dispatch import Hint, Hints
 from bot.errors import Unavailable
 from bot.journal import Journal
@@ -75,6 +76,7 @@ class Steps:
         verification: Verification,
         landing: Landing,
         tickets: Tickets,
+        sweep: ClaimSweep,
         identity: Identity,
         journal: Journal,
         hints: Hints,
@@ -90,6 +92,7 @@ class Steps:
         self._verification = verification
         self._landing = landing
         self._tickets = tickets
+        self._sweep = sweep
         self._identity = identity
         self._journal = journal
         self._hints = hints
@@ -108,29 +111,37 @@ class Steps:
         if lease is None:
             return Wait()
         ages.reach_for_claim()
-        match self._claims.take(intent, lease):
+        match self._claimed(intent, lease):
             case Claim() as claim:
-                return self._claim_ticket(ages, claim)
-            case Held() as held:
-                self._lose(ages, held)
-        return None
-
-    def _claim_ticket(self, ages: Ages, claim: Claim) -> Wait | None:
-        """The same claim where people see it; the tracker's journal may name another one."""
-        match self._tickets.claim(claim):
-            case None:
                 ages.write("claim", claim)
             case Held() as held:
-                self._claims.release(claim, f"conceded to {held.by} run {held.run_id}")
-                self._lose(ages, held)
-            case Failed() as failed:
+                ages.write("held", held)
+                self._hints.put(Hint("answer", intent.answer))
+            case (claim, failed):
                 ages.write("claim", claim)
                 return self.end(ages, failed)
         return None
 
-    def _lose(self, ages: Ages, held: Held) -> None:
-        ages.write("held", held)
-        self._hints.put(Hint("answer", ages.intent.answer))
+    def _claimed(self, intent: Intent, lease: Lease) -> Claim | Held | tuple[Claim, Failed]:
+        """The claim, or who has it: one that nobody works keeps nobody out."""
+        taken = self._take(intent, lease)
+        if isinstance(taken, Held) and self._sweep.clears(intent.event.subject, taken):
+            return self._take(intent, lease)
+        return taken
+
+    def _take(self, intent: Intent, lease: Lease) -> Claim | Held | tuple[Claim, Failed]:
+        """The ref, then the same claim where people see it: the tracker's journal may name another one."""
+        claim = self._claims.take(intent, lease)
+        if isinstance(claim, Held):
+            return claim
+        match self._tickets.claim(claim):
+            case None:
+                return claim
+            case Held() as held:
+                self._claims.give_way(claim, held)
+                return held
+            case Failed() as failed:
+                return claim, failed
 
     def prepare(self, ages: Ages) -> Wait | None:
         if (called_off := self._ledger.called_off(ages)) is not None:

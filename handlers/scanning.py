@@ -10,9 +10,9 @@ from bot import epoch
 from bot.dispatch import Hint
 from bot.errors import Forbidden, Gone, Unavailable
 from bot.journal import Journal
-from bot.model import AnyTicket, Claimable, Event
+from bot.model import AnyTicket, Claimable, Event, Held
 from bot.projects import Project
-from bot.trackers import Ticket, Tracker
+from bot.trackers import MOST_AWAY, Ticket, Tracker
 from handlers import rules
 from handlers.decide import decide
 from handlers.decision import Decision
@@ -51,9 +51,10 @@ class Scan:
         *,
         room: Callable[[Project], int],
         carry: Carry,
+        clears: Callable[[AnyTicket, Held], bool],
         journal: Journal,
     ) -> None:
-        """`room`: how many more runs there may be in a project now."""
+        """`room`: how many more runs there may be in a project now; `clears`: gives back a claim that nobody works."""
         self._desk = desk
         self._trackers = trackers
         self._projects = [
@@ -61,23 +62,31 @@ class Scan:
         ]
         self._room = room
         self._carry = carry
+        self._clears = clears
         self._journal = journal
         self._looks: dict[AnyTicket, _Look] = {}
         self.asking = ""
         """`anew` of every look that names none."""
+        self.missed: list[str] = []
+        """Of the last look: the projects and tickets that could not be looked at, and why."""
 
     def look(self, *, anew: str = "") -> list[Hint]:
         """Returns what may now be ready. `anew`: also takes what was tried before and has not changed since; it names
         the asking, so that one asking takes a ticket once."""
         anew = anew or self.asking
         hints: list[Hint] = []
+        self.missed = []
         for project in self._projects:
             try:
                 if any(rule.rule.on == "schedule" for rule in self._desk.tasks(project).rules):
                     hints += self._look(project, anew)
             except (Gone, Forbidden, Unavailable) as problem:
-                self._journal.say("unscanned", project=project.name, why=str(problem))
+                self._miss(project.name, problem)
         return hints
+
+    def _miss(self, what: str, problem: Exception) -> None:
+        self.missed.append(f"{what}: {problem}")
+        self._journal.say("unscanned", what=what, why=str(problem))
 
     def _look(self, project: Project, anew: str) -> list[Hint]:
         hints: list[Hint] = []
@@ -85,12 +94,19 @@ class Scan:
         if room <= 0:
             return hints
         name, identifier = project.ticketing
-        tracker = self._trackers[name]
+        tracker, away = self._trackers[name], 0
         for listed in tracker.claimable(identifier):
             look = self._seen(listed)
             if not anew and look.passed:
                 continue
-            started = self._take(tracker, listed, anew)
+            try:
+                started, away = self._take(tracker, listed, anew), 0
+            except Unavailable as problem:
+                away += 1
+                if away == MOST_AWAY:
+                    raise
+                self._miss(str(listed.ref), problem)
+                continue
             hints += started
             room -= bool(started)
             if room <= 0:
@@ -100,6 +116,8 @@ class Scan:
     def _take(self, tracker: Tracker, listed: Ticket, anew: str) -> list[Hint]:
         try:
             ticket = tracker.ticket(listed.ref)
+            if (holder := epoch.holder(ticket.journal)) is not None and self._clears(ticket.ref, _held(holder)):
+                ticket = tracker.ticket(listed.ref)
             if not anew and epoch.was_tried(ticket.journal):
                 self._pass(listed)
                 return []
@@ -156,3 +174,7 @@ class Scan:
             head_sha=None,
             at=ticket.updated_at,
         )
+
+
+def _held(holder: epoch.Claimed) -> Held:
+    return Held(holder.by, holder.at, holder.run_id, "")

@@ -12,7 +12,7 @@ from bot.cli.options import Options, printable
 from bot.config import Config, load
 from bot.epoch import holder
 from bot.errors import Forbidden, Gone, Unavailable, UserError
-from bot.model import AnyTicket, IssueRef, Repo
+from bot.model import AnyTicket, Held, IssueRef, Repo
 from bot.store import runs
 from bot.store.engine import Store, open_store
 from bot.wake import ring
@@ -23,7 +23,7 @@ from bot.wiring.outside import World
 def give_back(options: Options, which: str, *, force: bool) -> None:
     """Has the run that holds it ended; with `force`, and where none does, clears a ticket's claim whoever made it."""
     folder = options.store.parent
-    found = [one for one in held(options.store) if one.key == which or one.run_id.startswith(which)]
+    found = [one for one in held(options.store) if one.key == which or (which and one.run_id.startswith(which))]
     if len(found) > 1:
         raise UserError(f"{len(found)} claims are meant. Name one run: {', '.join(one.run_id for one in found)}.")
     if not found and not force:
@@ -50,16 +50,28 @@ def _force(config: Config, folder: Path, store: Store, which: str) -> None:
     bot = Bot(config, World(home=folder, environ=os.environ), store)
     try:
         ref = _ticket(bot, which)
-        tracker = bot.outside.trackers[ref.tracker] if ref is not None else None
-        ticket = tracker.ticket(ref) if tracker is not None and ref is not None else None
-        claim = holder(ticket.journal) if ticket is not None else None
-        if tracker is None or ticket is None or claim is None:
-            raise UserError(f"Nobody has claimed {printable(which)}, as its journal says.")
-        why = f"{user()} gave it back by hand (it was run {claim.run_id} of {claim.by})"
-        bot.ticketing.sweep.give_back(tracker, ticket, claim, why)
+        freed = None if ref is None else _freed(bot, ref)
     except (Gone, Forbidden, Unavailable) as problem:
-        raise UserError(f"{which} can't be given back: {problem}") from problem
-    print(f"{which} was given back: {claim.by} had it with run {claim.run_id}.")
+        raise UserError(f"{printable(which)} can't be given back: {problem}") from problem
+    if freed is None:
+        raise UserError(f"Nobody has claimed {printable(which)}, as its journal and its ref say.")
+    print(f"{which} was given back: {freed.by} had it with run {freed.run_id}.")
+
+
+def _freed(bot: Bot, ref: AnyTicket) -> Held | None:
+    """Whose claim was taken away: by the journal, and where that tells of none, by the ref alone."""
+    tracker, claims = bot.outside.trackers[ref.tracker], bot.ticketing.claims
+    ticket = tracker.ticket(ref)
+    claim = holder(ticket.journal)
+    found = claims.holder(ref) if claim is None else Held(claim.by, claim.at, claim.run_id, str(ref))
+    if found is None:
+        return None
+    why = f"{user()} gave it back by hand (it was run {found.run_id} of {found.by})"
+    if claim is None:
+        return found if claims.clear(ref, found.run_id, why) else None
+    if not bot.ticketing.sweep.give_back(tracker, ticket, claim, why):
+        raise UserError(f"Another run has claimed {ref} meanwhile. `leadsman claims release {ref} --force`, again.")
+    return found
 
 
 def _ticket(bot: Bot, which: str) -> AnyTicket | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -28,7 +29,7 @@ LOOK_SECONDS = 0.2
 @click.command(
     "scan",
     epilog="Examples: leadsman scan --once, in a cron job; leadsman scan, on a host that has no door. "
-    "Exit code 0: every run that it started ended well; 1: one did not.",
+    "Exit code 0: every run that it started ended well; 1: one did not, or something could not be looked at.",
 )
 @click.option("--once", is_flag=True, help="Works what is claimable now, to its end, also what failed before; no more.")
 @click.option(
@@ -80,7 +81,7 @@ def _once(config: Config, folder: Path, cycle_seconds: int | None) -> int:
                 time.sleep(LOOK_SECONDS)  # whoever ends it here is a thread of ours; a person waits for the last line
         finally:
             bot.stop()
-        return _tell(store, before)
+        return _tell(store, before, bot.scan.missed)
     finally:
         store.close()
 
@@ -114,11 +115,14 @@ def _known(store: Store) -> set[str]:
         return {row.run_id for row in runs.recent(connection, limit=10_000)}
 
 
-def _tell(store: Store, before: set[str]) -> int:
+def _tell(store: Store, before: set[str], missed: list[str]) -> int:
     with store.read() as connection:
         fresh = [row for row in runs.recent(connection, limit=10_000) if row.run_id not in before]
     for row in reversed(fresh):
         print(f"{row.subject} {row.run_id} {row.task}: {row.reason}")
-    if not fresh:
+    for problem in missed:
+        print(f"Not looked at: {problem}", file=sys.stderr)
+    if not fresh and not missed:
         print("Nothing was claimable.")
-    return 0 if all(row.reason in {"published", "unchanged", runs.HELD} for row in fresh) else 1
+    well = all(row.reason in {"published", "unchanged", runs.HELD} for row in fresh)
+    return 0 if well and not missed else 1

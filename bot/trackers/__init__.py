@@ -182,5 +182,8 @@ class TicketSystem(Tracker, Protocol):
         """When a ticket of the project changed last, by the tracker's clock; None while it has none."""
 
 
+MOST_AWAY = 3
+"""After so many tickets in a row that could not be read or written for now, the tracker is taken for away."""
+
 PAGE = 100
 """How many tickets one answer holds at most."""

@@ -204,6 +204,7 @@ class Bot:
             self.config.projects,
             room=self._room,
             carry=lambda decision, event: carry_out(decision, event, self.store, self.journal, self.world.clock),
+            clears=self.ticketing.sweep.clears,
             journal=self.journal,
         )
 

@@ -72,6 +72,7 @@ def make_road(
         verification=Verification(repositories, world.home / "checkouts", world.environ, masking=outside.masking),
         landing=landing.Landing(repositories, ticketing.claims, identity),
         tickets=ticketing.tickets,
+        sweep=ticketing.sweep,
         identity=identity,
         journal=journal,
         hints=hints,

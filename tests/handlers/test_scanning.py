@@ -12,8 +12,9 @@ import pytest
 
 from bot import epoch
 from bot.dispatch import Hint
+from bot.errors import Unavailable
 from bot.journal import Journal
-from bot.model import Event, TicketRef
+from bot.model import AnyTicket, Event, Held, TicketRef
 from bot.projects import Project
 from bot.tasks import Rule
 from bot.trackers import Claiming, Entry, Ticket, Tracker
@@ -29,8 +30,9 @@ def entry(number: int, text: str, *, by: str = "leadsman[bot]", at: datetime = N
     return Entry(id=str(number), author=actor(by), text=text, private=False, at=at)
 
 
+RUN = "20260301-115959-aaaaaa"
 FAILED = (
-    entry(1, epoch.claim_note("leadsman@here", "2026-03-01T11:59:59Z", "20260301-115959-aaaaaa", "http://here/x")),
+    entry(1, epoch.claim_note("leadsman@here", "2026-03-01T11:59:59Z", RUN, "http://here/x")),
     entry(2, epoch.release_note(f"{epoch.FAILED} failed (command)")),
 )
 
@@ -51,14 +53,18 @@ class Site:
     kind: str = "redmine"
     claiming: Claiming = CLAIMING
     read: int = 0
+    unreadable: int = 0
+    """Tickets that come before it, and can't be read."""
 
     def claimable(self, project: str) -> Iterable[Ticket]:
         assert project == "demo"
-        return [replace(self.ticket_, journal=())]
+        before = [TicketRef(REPO, "work", 100 + n) for n in range(self.unreadable)]
+        return [replace(self.ticket_, ref=ref, journal=()) for ref in (*before, self.ticket_.ref)]
 
     def ticket(self, ref: TicketRef) -> Ticket:
-        assert ref == self.ticket_.ref
         self.read += 1
+        if ref != self.ticket_.ref:
+            raise Unavailable("the site is away")
         return self.ticket_
 
     def open_among(self, numbers: Iterable[int]) -> tuple[int, ...]:
@@ -77,6 +83,8 @@ class Looking:
     room: Room = field(default_factory=Room)
     site: Site = field(default_factory=Site)
     started: list[Event] = field(default_factory=list)
+    dead: bool = False
+    """Whether nobody works what stands there as claimed."""
 
     def __post_init__(self) -> None:
         self.room.rules = [Rule.model_validate({"on": "schedule", "task": "fix"})]
@@ -87,8 +95,15 @@ class Looking:
             [PROJECT],
             room=lambda _project: 1,
             carry=self._carry,
+            clears=self._clears,
             journal=Journal(self.journal, NOW.timestamp),
         )
+
+    def _clears(self, ref: AnyTicket, held: Held) -> bool:
+        assert (self.site.ticket_.ref, "leadsman@here", RUN) == (ref, held.by, held.run_id)
+        if self.dead:
+            self.site.says(epoch.release_note("swept: nobody works it"), at=NOW)
+        return self.dead
 
     def _carry(self, _decision: Decision, event: Event) -> list[Hint]:
         self.started.append(event)
@@ -126,3 +141,23 @@ def test_the_clock_of_the_tracker_does_not_matter(looking: Looking) -> None:
     looking.after(timedelta(0))
     looking.after(SAME_SECOND)
     assert (looking.after(timedelta(minutes=1)), looking.site.read) == (0, 2)
+
+
+@pytest.mark.parametrize(("dead", "started"), [(False, 0), (True, 1)])
+def test_a_dead_claim_on_a_claimable_ticket_is_given_back_and_the_ticket_is_taken(
+    looking: Looking, dead: bool, started: int
+) -> None:
+    looking.site.ticket_ = replace(TICKET, journal=FAILED[:1])
+    looking.dead = dead
+    assert started == looking.after(timedelta(0))
+
+
+def test_a_ticket_that_can_not_be_read_keeps_back_no_other_and_is_told(looking: Looking) -> None:
+    looking.site.ticket_ = replace(TICKET, journal=())
+    looking.site.unreadable = 2
+    assert 1 == looking.after(timedelta(0))
+    assert ["work:100: the site is away", "work:101: the site is away"] == looking.scan.missed
+    looking.site.unreadable, looking.site.read = 9, 0
+    assert 1 == looking.after(timedelta(hours=1))
+    assert 3 == looking.site.read, "nothing answers: that is not tried on every ticket"
+    assert "shop: the site is away" == looking.scan.missed[-1]

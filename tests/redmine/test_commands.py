@@ -75,6 +75,8 @@ def test_claims_lists_what_is_held_and_release_gives_it_back(town: TicketTown) -
     (held,) = town.until("it is held", lambda: json.loads(leadsman(town, "claims", "--json").stdout))
     assert (held["key"], held["task"], held["asked_by"]) == (f"work:{number}", "wait", "dana")
     assert town.refs(repo)[held["ref"]]
+    assert leadsman(town, "claims", "release", "").returncode == 1  # nothing is the start of every run's id
+
     released = leadsman(town, "claims", "release", f"work:{number}")
     assert released.returncode == 0, released.stderr
     assert "will be given back" in released.stdout

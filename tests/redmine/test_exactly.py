@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -24,6 +24,7 @@ from bot.model import (
     Lease,
     Limit,
     Opened,
+    Retried,
     RunId,
     Sha,
     TicketRef,
@@ -127,6 +128,22 @@ def test_a_claims_own_limit_counts_where_the_table_names_none(
     assert town.site.status(ref.number) == "New"
 
 
+def test_a_claim_whose_bot_went_before_its_note_keeps_nobody_out(
+    town: TicketTown, clock: Clock, make: Callable[[], Bot]
+) -> None:
+    bot = make()
+    ref = town.site.ref(town.site.ticket())
+    assert isinstance(claim(bot, ref, OTHER), Claim)
+    clock.now += 100  # twice what its run may take, as its ref says
+    held = claim(bot, ref)
+    assert isinstance(held, Held)
+    assert not bot.ticketing.sweep.clears(ref, held)
+    clock.now += 1
+    assert bot.ticketing.sweep.clears(ref, held)
+    assert isinstance(claim(bot, ref), Claim)
+    assert town.site.notes(ref.number) == []
+
+
 def test_a_claim_of_an_open_run_is_swept_once_its_host_is_gone_and_the_claim_is_stale(
     town: TicketTown, clock: Clock, make: Callable[[], Bot]
 ) -> None:
@@ -147,8 +164,9 @@ def test_a_claim_of_an_open_run_is_swept_once_its_host_is_gone_and_the_claim_is_
     assert town.site.notes(ref.number)[1].startswith("claim released: swept")
 
 
+@pytest.mark.parametrize("asked", ["in a note", "on the command line"])
 def test_a_report_in_the_journal_ends_an_epoch_and_history_stands_against_nobody(
-    town: TicketTown, make: Callable[[], Bot]
+    town: TicketTown, make: Callable[[], Bot], asked: str
 ) -> None:
     bot = make()
     number = town.site.ticket()
@@ -158,7 +176,10 @@ def test_a_report_in_the_journal_ends_an_epoch_and_history_stands_against_nobody
     ref = town.site.ref(number)
     taken = claim(bot, ref)
     assert isinstance(taken, Claim)
-    asked_later = _asked_by(taken, client(town.site).ticket(ref).journal[-1].id)
+    last = client(town.site).ticket(ref).journal[-1]
+    what = Commented(last.id, Actor("dana", "6"), "/run fix", None) if asked == "in a note" else Retried(OTHER)
+    at = last.at + timedelta(seconds=1)
+    asked_later = replace(taken, intent=replace(taken.intent, event=replace(taken.intent.event, what=what, at=at)))
     assert bot.ticketing.tickets.claim(asked_later) is None
     assert town.site.status(number) == "In Progress"
 
@@ -241,12 +262,6 @@ def test_a_claim_that_can_t_be_read_back_is_unknown_and_made_again_without_a_sec
     assert bot.ticketing.tickets.claim(taken) is None
     assert len(town.site.notes(number)) == 1
     assert town.site.status(number) == "In Progress"
-
-
-def _asked_by(taken: Claim, entry: str) -> Claim:
-    """The same, asked for by a later note."""
-    what = Commented(entry, Actor("dana", "6"), "/run fix", None)
-    return replace(taken, intent=replace(taken.intent, event=replace(taken.intent.event, what=what)))
 
 
 def test_requests_of_a_claim_are_three(town: TicketTown, make: Callable[[], Bot]) -> None:

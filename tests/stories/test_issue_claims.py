@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bot.claimbook import EVENTS
 from tests.stories.harbour import Harbour
 from tests.stories.town import FIX
 from tests.world import Repository, World
@@ -133,6 +134,8 @@ def test_what_another_bot_claimed_first_is_conceded_once_and_left_as_it_is(harbo
     harbour.until("alice is told", lambda: any("Nothing was started" in one for one in harbour.answers(issue)))
     assert (["at work"], ["other-bot"]) == harbour.shown(issue)
     assert 2 == len(harbour.notes(issue))
+    told = [json.loads(line)["event"] for line in harbour.journal().splitlines()]
+    assert ["claim", "release", "claim_lost", "concede"] == [one for one in told if one in EVENTS]
     harbour.assert_nothing_is_left(docks)
 
 
@@ -175,6 +178,8 @@ def test_claims_of_bots_that_are_gone_and_of_ended_runs_are_given_back_and_no_ot
     stale, fresh, moved, late = (docks.issue(name, author="alice") for name in ("stale", "fresh", "moved", "late"))
     harbour.world.clock = lambda: now() - timedelta(seconds=2060)
     harbour.another_claims(stale, "20260101-000000-aaaaaa")
+    harbour.another_claims(late, "20260101-000000-cccccc")
+    late.unlabel("at work", by="dana")
     moved.label("at work", by="dana")
     moved.assign("dana", by="dana")
     harbour.world.clock = lambda: now() - timedelta(seconds=1900)
@@ -185,11 +190,13 @@ def test_claims_of_bots_that_are_gone_and_of_ended_runs_are_given_back_and_no_ot
     assert "leadsman@elsewhere claimed it 20" in released
     assert ([], []) == harbour.shown(stale)
     harbour.says(late, "/run fix")
+    assert "for run 20260101-000000-cccccc" in harbour.note(late, "claim released: swept")
     harbour.note(late, "# REPORT -")
     (run,) = harbour.until("the run is closed", harbour.closed)
     harbour.another_claims(late, run.name)
     harbour.ring("claims")
-    assert f"claim released: run {run.name} has ended (published)" == harbour.note(late, "claim released")
+    ended = harbour.note(late, f"claim released: run {run.name}")
+    assert f"claim released: run {run.name} has ended (published)" == ended
     assert (["at work"], ["other-bot"]) == harbour.shown(fresh)
     assert 1 == len(harbour.notes(fresh))
     assert (["at work"], ["dana"]) == harbour.shown(moved)
