@@ -72,11 +72,8 @@ class Landing:
         branch = intent.publish.branch if intent.task.publish == "shared" else f"{RUN_BRANCHES}{run.id}"
         mirror = self._repositories.mirror(intent.event.subject.repo)
         with git_trouble("The published branch can't be read"):
-            seen = mirror.remote_ref(f"refs/heads/{branch}")
-            if seen is None or seen == sealed.tip:
-                return seen is not None
-            mirror.fetch_commit(seen, ref=f"refs/heads/{branch}")
-            return mirror.is_ancestor(sealed.tip, seen)
+            ref = f"refs/heads/{branch}"
+            return publish.holds(mirror, ref, mirror.remote_ref(ref), sealed.tip)
 
     def _own(self, sealed: Sealed, mirror: Mirror, ref: str) -> Outcome:
         match publish.push_exact(mirror, sealed.tip, ref, expect=None):
@@ -88,7 +85,8 @@ class Landing:
     def _shared(self, run: Run, sealed: Sealed, mirror: Mirror, ref: str) -> Outcome | Moved:
         seen = mirror.remote_ref(ref)
         if seen is not None and seen != sealed.tip:
-            mirror.fetch_commit(seen, ref=ref)
+            if publish.holds(mirror, ref, seen, sealed.tip):
+                return Published(sealed.tip, ref)  # by an earlier try, and others have gone on from it
             if not mirror.is_ancestor(seen, sealed.tip):
                 return self._incorporate(run, sealed, mirror, Sha(seen))
         match publish.push_exact(mirror, sealed.tip, ref, expect=seen):

@@ -18,6 +18,7 @@ __all__ = [
     "Rejected",
     "already_merged",
     "commit_files",
+    "holds",
     "incorporate",
     "push_exact",
     "rebase",
@@ -37,16 +38,24 @@ class Conflict:
 def push_exact(mirror: Mirror, sha: str, ref: str, *, expect: str | None) -> Pushed | Rejected:
     """Let the remote's `ref` hold the commit `sha` if it holds `expect`, which was seen and whose work is in `sha`.
 
-    None: it must not be there. Repeated after a push whose end was not seen, it is `Pushed` all the same. `Rejected`
-    without asking the remote to change anything where `sha` would drop commits of `expect`. GitError where the remote
-    did not answer.
+    None: it must not be there. Repeated after a push whose end was not seen, it is `Pushed` all the same, also where
+    others went on from it at once. `Rejected` without asking the remote to change anything where `sha` would drop
+    commits of `expect`. GitError where the remote did not answer.
     """
     if not is_sha(sha) or not mirror.has(sha):
         raise ValueError(f"{sha!r} is not a commit of the mirror.")
     if expect is not None and not mirror.is_ancestor(expect, sha):
-        seen = mirror.remote_ref(ref)
-        return Pushed(sha, ref) if seen == sha else Rejected(seen, f"{expect} is not part of {sha}")
-    return push(mirror, sha, ref, expect=expect) or Pushed(sha, ref)
+        pushed: Pushed | Rejected | None = Rejected(mirror.remote_ref(ref), f"{expect} is not part of {sha}")
+    else:
+        pushed = push(mirror, sha, ref, expect=expect)
+    if isinstance(pushed, Rejected) and not holds(mirror, ref, pushed.seen, sha):
+        return pushed
+    return Pushed(sha, ref)
+
+
+def holds(mirror: Mirror, ref: str, seen: str | None, sha: str) -> bool:
+    """Is `sha` part of the commit `seen`, which the remote's `ref` was seen to hold?"""
+    return seen is not None and mirror.fetch_commit(seen, ref=ref) and mirror.is_ancestor(sha, seen)
 
 
 def remove(mirror: Mirror, ref: str, *, expect: str) -> bool:

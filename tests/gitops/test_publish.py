@@ -32,10 +32,18 @@ def test_exactly_the_commit_is_pushed_and_read_back(mirror: Mirror, ada: Folder,
     later = fetched(mirror, ada, {"b": "1"}, on=tip)
     assert publish.push_exact(mirror, later, BRANCH, expect=tip) == publish.Pushed(later, BRANCH)
     assert publish.push_exact(mirror, later, BRANCH, expect=tip) == publish.Pushed(later, BRANCH), "after a crash"
+    ada.git("checkout", "-q", "--detach", later)
+    theirs = ada.commit({"c": "1"})
+    ada.push(f"{theirs}:{BRANCH}")
+    for expect in (None, tip):
+        again = publish.push_exact(mirror, later, BRANCH, expect=expect)
+        assert again == publish.Pushed(later, BRANCH), "after a crash, and others went on from it"
+    assert origin.git("rev-parse", BRANCH) == theirs
 
 
 def test_a_branch_that_moved_meanwhile_stays(mirror: Mirror, ada: Folder, origin: Folder, main: str) -> None:
     tip = fetched(mirror, ada, {"a": "1"}, on=main)
+    ada.git("checkout", "-q", "--detach", main)
     theirs = ada.commit({"theirs": "1"})
     ada.push(f"{theirs}:{BRANCH}")
     for expect in (None, main):

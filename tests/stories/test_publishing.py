@@ -251,6 +251,29 @@ def test_a_persons_commit_on_the_shared_branch_is_kept_and_named(town: Town) -> 
     assert "Merge" not in log, "rebased, as by default"
 
 
+def test_others_who_go_on_at_once_from_what_was_pushed_make_it_no_conflict(town: Town) -> None:
+    """A server that was killed after its push, or read the branch back too late, finds the commits of others on top."""
+    repo = town.repo()
+    go = town.folder / "go"
+    check = f'publish = "shared"\n[[task.verify]]\nrun = ["sh", "-c", "while [ ! -e {go} ]; do sleep 0.05; done"]\n'
+    town.task("share", FIX, check)
+    pull = town.pull_of(repo)
+    town.start()
+    town.says(pull, "/run share")
+    (run,) = town.until("it is sealed", lambda: [r for r in town.runs() if (r / "sealed.json").exists()] or None)
+    tip = json.loads((run / "sealed.json").read_text())["tip"]
+    (mirror,) = town.home.glob("mirrors/github/*.git")
+    repo.git.git("fetch", "-q", str(mirror), tip)
+    ref = "refs/heads/leadsman/publish"
+    theirs = repo.git.commit(ref, {"fixed.txt": "better\n"}, parent=tip, message="On top", author="bo", at=1)
+    go.touch()
+    assert f"| tip | `{tip}`" in town.settled(pull, "**Published** `share`")
+    assert theirs == repo.sha("leadsman/publish")
+    town.until("the run is closed", town.closed)
+    noted = Git(repo.git.path).run("notes", "--ref=leadsman", "show", tip).text
+    assert (run / "report.json").read_text().strip() == noted.strip()
+
+
 def test_a_conflict_with_a_persons_commit_names_it(town: Town) -> None:
     repo = town.repo()
     town.task("share", FIX, 'publish = "shared"\n')
