@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gitops.git import Git, GitError, Identity
 from gitops.mirror import Mirror
 from gitops.names import is_sha
-from gitops.objects import commit_tree, message_of, tree_of, trees_of
+from gitops.objects import commit_tree, empty_tree, message_of, tree_of, trees_of
 from gitops.push import Pushed, Rejected, push
 
 __all__ = [
@@ -26,6 +26,10 @@ __all__ = [
     "same_files",
     "signed",
 ]
+
+
+_NOBODY = Identity("nobody", "nobody@localhost")
+"""Whose name stands in commits that nobody ever sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,11 @@ def incorporate(mirror: Mirror, tip: str, onto: str, identity: Identity, message
     if mirror.is_ancestor(tip, onto):
         return onto
     git = mirror.git
-    tree = _merge_trees(git, onto, tip)
+    # Of two that share no history all is new: what both have, and differently, is a conflict.
+    if mirror.merge_base(tip, onto) is not None:
+        tree = _merge_trees(git, onto, tip)
+    else:
+        tree = _three_way(git, empty_tree(git), *trees_of(git, onto, tip))
     if isinstance(tree, Conflict):
         return tree
     return commit_tree(git, tree, parents=(onto, tip), message=message, identity=identity)
@@ -105,7 +113,7 @@ def rebase(mirror: Mirror, tip: str, base: str, onto: str, identity: Identity) -
         commit, *parents = line.split()
         if len(parents) != 1:
             raise ValueError(f"{commit} has {len(parents)} parents: only a straight line can be rebased.")
-        tree = _replay(git, commit, parents[0], onto, identity)
+        tree = _replay(git, commit, parents[0], onto)
         if isinstance(tree, Conflict):
             return tree
         if tree is not None:
@@ -149,16 +157,19 @@ def already_merged(mirror: Mirror, tip: str, base: str, into: str) -> bool:
     return _merge_trees(git, into, tip) == tree_of(git, into)
 
 
-def _replay(git: Git, commit: str, parent: str, onto: str, identity: Identity) -> str | Conflict | None:
-    """The tree of `onto` with what `commit` changed since `parent`; None where `onto` has that already.
-
-    `merge-tree` finds the common ancestor itself (it can be told only since 2.40): it gets one made for it.
-    """
+def _replay(git: Git, commit: str, parent: str, onto: str) -> str | Conflict | None:
+    """The tree of `onto` with what `commit` changed since `parent`; None where `onto` has that already."""
     before, there, wanted = trees_of(git, parent, onto, commit)
-    root = commit_tree(git, before, parents=(), message="", identity=identity)
-    ours, theirs = (commit_tree(git, tree, parents=(root,), message="", identity=identity) for tree in (there, wanted))
-    merged = _merge_trees(git, ours, theirs)
+    merged = _three_way(git, before, there, wanted)
     return merged if merged != there else None
+
+
+def _three_way(git: Git, before: str, ours: str, theirs: str) -> str | Conflict:
+    """Three trees as one. `merge-tree` finds the common ancestor itself (it can be told only since 2.40): it gets one
+    made for it."""
+    root = commit_tree(git, before, parents=(), message="", identity=_NOBODY)
+    sides = (commit_tree(git, tree, parents=(root,), message="", identity=_NOBODY) for tree in (ours, theirs))
+    return _merge_trees(git, *sides)
 
 
 def _merge_trees(git: Git, ours: str, theirs: str) -> str | Conflict:

@@ -132,6 +132,18 @@ def test_a_conflict_names_its_files(mirror: Mirror, ada: Folder, main: str) -> N
     assert publish.rebase(mirror, tip, main, onto, BOT) == publish.Conflict(("README.md", odd))
 
 
+def test_two_without_a_common_history_are_put_together_where_nothing_collides(
+    mirror: Mirror, ada: Folder, main: str
+) -> None:
+    board = publish.commit_files(mirror, None, {"BOARD.md": b"# Board\n"}, BOT, "Board")
+    merged = publish.incorporate(mirror, main, board, BOT, "Merge")
+    assert isinstance(merged, str)
+    assert mirror.read_file(merged, "BOARD.md", limit=9) == b"# Board\n"
+    assert mirror.read_file(merged, "README.md", limit=99) == b"one\ntwo\nthree\n"
+    other = publish.commit_files(mirror, None, {"README.md": b"otherwise\n"}, BOT, "Other")
+    assert publish.incorporate(mirror, main, other, BOT, "Merge") == publish.Conflict(("README.md",))
+
+
 def test_a_line_of_commits_is_rebased_with_its_authors(mirror: Mirror, ada: Folder, main: str) -> None:
     first = fetched(mirror, ada, {"README.md": "one\ntwo\n3\n"}, on=main, message="First\n\nClaim-Id: 7")
     shared = fetched(mirror, ada, {"same": "1\n"}, on=first, message="Both did this")
