@@ -66,17 +66,31 @@ class Merged:
         return intent if ours and intent.publish.remove_merged else None
 
     def _remove_if_merged(self, mirror: Mirror, ref: str, tip: str, intent: Intent) -> None:
-        for branch in self._meant_for(intent):
+        for branch in self._meant_for(mirror, intent, tip):
             into = mirror.tracked(branch)
             if into is not None and publish.already_merged(mirror, tip, intent.head, into):
                 gone = publish.remove(mirror, ref, expect=tip)
                 self._journal.say("merged", run=intent.run_id, ref=ref, into=branch, removed=gone)
                 return
 
-    def _meant_for(self, intent: Intent) -> list[str]:
-        """The branches that its work was for: the base, and the head of the pull request that it was done on."""
+    def _meant_for(self, mirror: Mirror, intent: Intent, tip: str) -> list[str]:
+        """The branches that its work was for: the base, and the head of the pull request that it was done on.
+
+        The base of one that is not merged proves nothing as long as it has not what the run began with: work that takes
+        back what the pull request brings looks as if it were there already.
+        """
         subject = intent.event.subject
         if not isinstance(subject, PullRef):
             return [intent.base_ref]
         pull = self._repositories.forge(subject.repo).pull(subject)
-        return [pull.base_ref] if pull.is_fork else [pull.base_ref, pull.head_ref]
+        heads = [] if pull.is_fork else [pull.head_ref]
+        base = mirror.tracked(pull.base_ref)
+        if base is None or (not pull.merged and not _has_both(mirror, intent.head, tip, base)):
+            return heads
+        return [pull.base_ref, *heads]
+
+
+def _has_both(mirror: Mirror, head: str, tip: str, into: str) -> bool:
+    since = mirror.merge_base(head, into)
+    begun = since is not None and publish.already_merged(mirror, head, since, into)
+    return begun or mirror.is_ancestor(tip, into)

@@ -147,14 +147,16 @@ def same_files(mirror: Mirror, one: str, other: str) -> bool:
 def already_merged(mirror: Mirror, tip: str, base: str, into: str) -> bool:
     """Is the work of `base`..`tip` proved to be in `into`: reachable, or the same content (a squash)?
 
-    False wherever that can't be proved, also for commits that change nothing.
+    False wherever that can't be proved, also for commits that change nothing. Content proves it where neither all of
+    `tip` nor its difference to `base` alone would change anything: what takes back a part of `base` is in no `into`
+    that has `base` without it, and may be no difference to the commit that the two have in common.
     """
     if mirror.is_ancestor(tip, into):
         return True
     git = mirror.git
     if tree_of(git, tip) == tree_of(git, base) or mirror.merge_base(tip, into) is None:
         return False
-    return _merge_trees(git, into, tip) == tree_of(git, into)
+    return _merge_trees(git, into, tip) == tree_of(git, into) and _replay(git, tip, base, into) is None
 
 
 def _replay(git: Git, commit: str, parent: str, onto: str) -> str | Conflict | None:

@@ -181,6 +181,19 @@ def test_merged_is_what_can_be_proved(mirror: Mirror, ada: Folder, main: str) ->
     assert not publish.already_merged(mirror, empty, main, elsewhere)
 
 
+def test_what_takes_back_a_part_of_its_base_is_not_merged_with_the_base_alone(
+    mirror: Mirror, ada: Folder, main: str
+) -> None:
+    head = fetched(mirror, ada, {"bad": "1\n", "good": "1\n"}, on=main)
+    ada.git("rm", "-q", "bad")
+    ada.git("commit", "-q", "-m", "Without the bad one")
+    tip = fetched(mirror, ada, {}, on="HEAD")
+    without_it = fetched(mirror, ada, {"bad": "1\n", "good": "1\n"}, on=main)
+    with_it = fetched(mirror, ada, {"good": "1\n"}, on=main)
+    assert not publish.already_merged(mirror, tip, head, without_it)
+    assert publish.already_merged(mirror, tip, head, with_it)
+
+
 def test_eight_bots_publish_to_one_branch_and_nothing_is_lost(
     ada: Folder, origin: Folder, main: str, tmp_path: Path, start: Start
 ) -> None:

@@ -12,6 +12,7 @@ from tests.stories import nursery
 from tests.stories.town import FIX, Town
 from tests.world import Repository
 
+HEADS = "refs/heads/"
 BOARD = '[board]\nprojects = ["*"]\nevery_seconds = 0\n'
 
 
@@ -104,26 +105,34 @@ def test_a_board_is_never_published_to_a_protected_branch(town: Town) -> None:
 def test_a_branch_is_removed_once_its_work_is_proved_to_be_merged(town: Town, how: str) -> None:
     repo = town.repo()
     town.config = "[publish]\nremove_merged = true\n" + town.config
+    town.task("undo", ["git", "rm", "-q", "topic.txt"])
     pull, other = town.pull_of(repo), town.pull_of(repo, head="other", files={"other.txt": "x\n"})
     town.start()
     town.says(pull, "/run fix")
     town.until("the run is closed", town.closed)
     (branch,) = town.run_branches(repo)
     tip = town.refs(repo)[branch]
+    if how == "half":
+        town.says(pull, "/run undo")
+        town.says(other, "/run fix")
+        town.until("all are closed", lambda: town.closed(3))
     match how:
         case "squash":
             repo.commit({"fixed.txt": "fixed\n", "topic.txt": "x\n"}, branch="main", by="alice")
         case "merge":
             repo.git.set_ref("refs/heads/topic", tip)
         case "half":
-            repo.commit({"topic.txt": "x\n"}, branch="main", by="alice")
+            repo.commit({"fixed.txt": "fixed\n"}, branch="main", by="alice")
+            of_other = next(
+                ref for ref in town.run_branches(repo) if "other.txt" in repo.files(ref.removeprefix(HEADS))
+            )
+            repo.git.set_ref("refs/heads/other", town.refs(repo)[of_other])
+            town.deliver(other.close(by="alice"))
+            town.until("what was merged is away", lambda: of_other not in town.refs(repo))
+            town.stop()
+            assert 2 == len(town.run_branches(repo)), "the half of it, and what main never had, prove nothing"
+            return
     town.deliver(other.close(by="alice"))
-    if how == "half":
-        town.deliver(pull.close(by="alice"))
-        town.until("both are worked", lambda: "queued" not in town.states())
-        town.stop()
-        assert [branch] == town.run_branches(repo)
-        return
     town.until("the branch is away", lambda: not town.run_branches(repo))
     town.until("it is noted", lambda: branch in town.journal() or None)
     verified = Git(repo.git.path).run("notes", "--ref=leadsman", "show", tip, check=False)
