@@ -53,7 +53,7 @@ SOON = 0.25
 and the run has written a status of its own, or taken that away."""
 
 LEAVE_TRIES = 5
-"""How often a note on the commit and a status are tried (about a minute)."""
+"""How often a pull request, a note on the commit and a status are tried (about a minute)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,9 +267,18 @@ class Steps:
                 ages.write("sealed", moved)
                 return Wait(random.uniform(0, 0.2 * len(moved.incorporated)))  # noqa: S311  # spreads writers, no secret
             case Published() as published:
-                return self.end(ages, published, pull=self._landing.open_pull(run, published))
+                return self.end(ages, published, pull=self._pull_from(run, published))
             case Unchanged() | Failed() | Blocked() | Cancelled() | Lost() as outcome:
                 return self.end(ages, outcome)
+
+    def _pull_from(self, run: Run, published: Published) -> str:
+        """The commit is out: a forge that opens no pull request now costs a few tries, and not the truth of that."""
+        try:
+            return self._landing.open_pull(run, published)
+        except Unavailable as problem:
+            if self._ledger.tries(run.id) < LEAVE_TRIES:
+                raise
+            return f"could not be opened: {problem}"
 
     def _look_for_a_taker(self, ages: Ages) -> None:
         """Before anything is published: nothing may have told of a person who took the ticket meanwhile."""
