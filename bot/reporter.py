@@ -122,7 +122,7 @@ class Reporter:
             use=ran[0].use if ran else None,
             load=self._loads(run),
             host=self._host,
-            tried=(*hooks.refused_pushes(ages.path / "hooks"), *_meddling(ages)),
+            tried=(*_pushes(ages), *_meddling(ages)),
             kept=() if well else self._kept(ages),
             does_not_close=_does_not_close(intent.event.subject, outcome),
             tails=self._tails(ages, ran, checked, well=well),
@@ -181,6 +181,12 @@ class Reporter:
 
 
 _REACHABLE = ("http", "https", "ssh")
+
+
+def _pushes(ages: Ages) -> list[str]:
+    """Of the command, and of its checks."""
+    folders = (ages.path / "hooks", *sorted(ages.path.glob("checks/*/hooks")))
+    return list(dict.fromkeys(told for folder in folders for told in hooks.refused_pushes(folder)))
 
 
 def _meddling(ages: Ages) -> list[str]:

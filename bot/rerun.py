@@ -14,7 +14,7 @@ from bot.recheck import Finding, differs, holds, unknown
 from bot.reports import Report
 from bot.rundir import RunDir, write_json
 from bot.verification import ran_of
-from bot.worksite import base_environment, supervised
+from bot.worksite import check_environment, supervised
 from gitops import worktree
 from gitops.git import GitError
 from gitops.mirror import Mirror
@@ -97,7 +97,7 @@ class Rerun:
         folder.mkdir(parents=True)
         run_id = f"{self._report.run}.{name}"
         environment = {
-            **base_environment(self._report.env, self._environ, folder),
+            **check_environment(self._report.env, self._environ, folder, self._mirror.path),
             "LEADSMAN_RUN_ID": run_id,
             "LEADSMAN_RUN_DIR": str(folder),
         }

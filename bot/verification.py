@@ -25,7 +25,7 @@ from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json, write_json, write_text
 from bot.statefiles import discard
 from bot.tasks import Check
-from bot.worksite import base_environment, supervised
+from bot.worksite import check_environment, supervised
 from gitops import evidence, worktree
 from gitops.mirror import Mirror
 
@@ -162,13 +162,14 @@ class Verification:
         self._begun[run.id].add(folder.name)
         intent: Intent = run.intent
         run_id = f"{intent.run_id}.{folder.name}"
-        environment = {**base_environment(intent.task.env, self._environ, folder), "LEADSMAN_RUN_ID": run_id}
+        mirror = self._repositories.mirror(intent.event.subject.repo)
+        environment = check_environment(intent.task.env, self._environ, folder, mirror.path)
         spec = supervised(
             run_id,
             intent.task.name,
             check.run,
             where,
-            environment,
+            {**environment, "LEADSMAN_RUN_ID": run_id},
             seconds=check.timeout or intent.limit.seconds,
             passes=check.passes,
             note=folder,

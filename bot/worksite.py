@@ -221,6 +221,16 @@ def base_environment(names: Sequence[str], environ: Mapping[str, str], run_dir: 
     }
 
 
+def check_environment(
+    names: Sequence[str], environ: Mapping[str, str], folder: Path, repository: Path
+) -> dict[str, str]:
+    """As `base_environment`, for a checkout of the mirror at `repository`: nothing is pushed from there."""
+    base = base_environment(names, environ, folder)
+    hooks.write(folder / "hooks", {})
+    guard = hooks.checkout_environment(folder / "hooks", repository)
+    return {**base, **guard, "PATH": f"{base['PATH']}:{folder / 'hooks'}"}
+
+
 def trailers(run: Run) -> dict[str, str]:
     """What the run's commits say of where they come from."""
     return {

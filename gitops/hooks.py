@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -102,6 +103,29 @@ def run_environment(folder: Path, identity: Identity) -> dict[str, str]:
     )
     variables = {"GIT_TERMINAL_PROMPT": "0", REFUSED_PUSHES: "1"}
     return {**identity.environment(), **config_environment(settings), **variables}
+
+
+def checkout_environment(folder: Path, repository: Path) -> dict[str, str]:
+    """The variables by which nothing is pushed from a worktree of `repository`, which the hooks of `folder` see to; the
+    PATH has to have it.
+
+    Git is as ever in all other repositories: what is checked may make some, and push between them.
+    """
+    settings = "\n".join(
+        ("[core]", f"hooksPath = {_quoted(folder.absolute())}", '[url "leadsman::"]', 'pushInsteadOf = ""', "")
+    )
+    _put(folder / "gitconfig", settings, 0o600)
+    inside = re.sub(r"([\\*?\[\]])", r"\\\1", str(repository))  # what stands there is a glob
+    conditional = (
+        ("credential.helper", ""),
+        (f"includeIf.gitdir:{inside}/.path", str(folder.absolute() / "gitconfig")),
+    )
+    return {**config_environment(conditional), "GIT_TERMINAL_PROMPT": "0", REFUSED_PUSHES: "1"}
+
+
+def _quoted(path: Path) -> str:
+    escaped = str(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def refused_pushes(folder: Path) -> list[str]:

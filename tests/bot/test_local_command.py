@@ -285,12 +285,15 @@ def test_what_can_not_be_done_is_said_with_the_next_step(
 def test_a_run_pushes_nothing_to_a_local_repository_past_hooks_or_not(tmp_path: Path) -> None:
     url = tmp_path / "repositories" / "acme" / "shop.git"
     tries = (
-        f"env -u GIT_CONFIG_COUNT git push --no-verify {url} HEAD:main; git push --force {url} HEAD:refs/heads/other"
+        f"env -u GIT_CONFIG_COUNT git push --no-verify {url} HEAD:main; env -i PATH=$PATH git push {url} HEAD:main; "
+        f"git push --force {url} HEAD:refs/heads/other; true"
     )
     task = f"""
 [[task]]
 name = "evil"
 run = ["sh", "-c", "echo x > x; git add x; git commit -qm x; {tries}"]
+[[task.verify]]
+run = ["sh", "-c", "git push --no-verify {url} HEAD:refs/heads/other; git push origin HEAD:refs/heads/checked; {tries}"]
 """
     newcomer = Newcomer(tmp_path, CONFIG + task)
     try:
@@ -299,10 +302,12 @@ run = ["sh", "-c", "echo x > x; git add x; git commit -qm x; {tries}"]
         clone = newcomer.clone()
         clone.commit("topic", "a.txt", "a")
         newcomer.types("local", "pull", "acme/shop", "topic", "--title", "Adds a", "--as", "alice")
-        before = clone.git("ls-remote", "origin", "refs/heads/main", "refs/heads/other")
-        answer = newcomer.types("comment", "acme/shop#1", "/run evil", "--as", "alice", "--wait", code=1)
-        assert before == clone.git("ls-remote", "origin", "refs/heads/main", "refs/heads/other")
+        looked_at = ("refs/heads/main", "refs/heads/other", "refs/heads/checked")
+        before = clone.git("ls-remote", "origin", *looked_at)
+        answer = newcomer.types("comment", "acme/shop#1", "/run evil", "--as", "alice", "--wait")
+        assert before == clone.git("ls-remote", "origin", *looked_at)
         assert "push of HEAD to refs/heads/other" in answer.out
+        assert "push of HEAD to refs/heads/checked" in answer.out
         (log,) = (tmp_path / "home" / "runs").glob("*/worker.log")
         assert "Nothing can be pushed from inside a run." in log.read_text()
     finally:

@@ -112,6 +112,26 @@ def test_no_helper_of_the_host_answers_for_a_run(tree: Worktree, folder: Path, t
     )
 
 
+def test_nothing_is_pushed_from_a_checkout_and_other_repositories_are_as_ever(
+    tree: Worktree, folder: Path, origin: Folder, ada: Folder, tmp_path: Path
+) -> None:
+    hooks.write(folder, {})
+    guard = hooks.checkout_environment(folder, tree.mirror.path)
+    environment = {**guard, "PATH": f"{os.environ['PATH']}:{folder}"}
+    before = origin.git("for-each-ref")
+    for words in (("origin", "HEAD:main"), ("--no-verify", str(origin.path), "+HEAD:refs/heads/x")):
+        Folder(tree.path).git("push", *words, check=False, environment=environment)
+    assert before == origin.git("for-each-ref")
+    assert [
+        f"push of HEAD to refs/heads/main of {origin.path}",
+        f"push of HEAD to refs/heads/x of {origin.path} by force",
+    ] == (hooks.refused_pushes(folder))
+    elsewhere = tmp_path / "elsewhere.git"
+    ada.git("init", "-q", "--bare", str(elsewhere))
+    ada.git("push", "-q", str(elsewhere), "HEAD:main", environment=environment)
+    assert ada.git("ls-remote", str(elsewhere), "main")
+
+
 # what a push meets
 
 
