@@ -16,6 +16,8 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
 from xdist.scheduler import LoadScopeScheduling
 
+from tests import browser
+
 
 class Tool(NamedTuple):
     """Something a test can't run without."""
@@ -31,13 +33,12 @@ def _on_path(*names: str) -> Callable[[], bool]:
 TOOLS = {
     "tmux": Tool(_on_path("tmux"), "apt-get install tmux"),
     "npm": Tool(_on_path("npm", "node"), "apt-get install nodejs npm"),
-    "chromium": Tool(_on_path("chromium", "chromedriver"), "apt-get install chromium chromium-driver"),
+    "chromium": Tool(lambda: bool(browser.program()), "apt-get install chromium"),
     "redmine": Tool(
         lambda: os.geteuid() == 0 and Path("/usr/share/redmine/config.ru").exists() and bool(shutil.which("puma")),
         "as root, tests/redmine/up.sh up",
     ),
     "postgresql": Tool(lambda: any(Path("/usr/lib/postgresql").glob("*/bin/initdb")), "apt-get install postgresql"),
-    "parallel": Tool(_on_path("sem"), "apt-get install parallel"),
     "flock": Tool(_on_path("flock", "bash", "shuf"), "apt-get install util-linux bash coreutils"),
     "make": Tool(_on_path("make"), "apt-get install make"),
     "perl": Tool(_on_path("perl"), "apt-get install perl"),
@@ -51,7 +52,6 @@ TOOLS = {
         "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
     ),
     "systemd": Tool(_on_path("systemd-analyze"), "apt-get install systemd"),
-    "bubblewrap": Tool(_on_path("bwrap"), "apt-get install bubblewrap"),
 }
 """What `@pytest.mark.needs(...)` may name."""
 
