@@ -178,9 +178,12 @@ class Inbox:
         digest, state = seen
         if digest != waiting.digest:
             return Verdict.MISMATCH
+        same = (deliveries.c.source == waiting.delivery.source) & (deliveries.c.delivery == waiting.delivery.delivery)
+        if state == "queued":  # one that failed, and waits for its next try, waits no more
+            failed = same & (deliveries.c.state == "queued") & (deliveries.c.tries > 0)
+            connection.execute(deliveries.update().where(failed).values(due_at=self._clock()))
         if state != "failed":
             return Verdict.DUPLICATE
-        same = (deliveries.c.source == waiting.delivery.source) & (deliveries.c.delivery == waiting.delivery.delivery)
         connection.execute(deliveries.update().where(same).values(**self._anew("sent again")))
         return Verdict.ACCEPTED
 

@@ -46,7 +46,8 @@ _REASONS = {
     415: "Unsupported Media Type",
     503: "Service Unavailable",
 }
-_NAME = re.compile(r"[!-~]{1,200}")
+NAME = re.compile(r"[!-~]{1,200}")
+"""A delivery's id, and an event's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +174,10 @@ class Door:
         if isinstance(found, Answer):
             return found, None
         verdict = self.inbox.remember(found)
-        if verdict is not Verdict.ACCEPTED:
-            return _SAID[verdict], found
-        if found.ignored:
+        if verdict is Verdict.ACCEPTED and found.ignored:
             return IGNORED, found
-        self._wake(found.lane)
+        if verdict in {Verdict.ACCEPTED, Verdict.DUPLICATE}:  # what is sent again is tried again at once
+            self._wake(found.lane)
         return _SAID[verdict], found
 
 
@@ -191,7 +191,7 @@ def _delivery(name: str, kind: str, headers: Headers, body: bytes, keys: tuple[K
     if not any(key.counts_for(repository) for key in keys):
         return UNSIGNED  # signed, with the key of another repository
     delivery, event = source.delivery(headers, body), source.event(headers, payload)
-    if not (_NAME.fullmatch(delivery) and _NAME.fullmatch(event)):
+    if not (NAME.fullmatch(delivery) and NAME.fullmatch(event)):
         return NAMELESS
     unwanted = source.unwanted(event, payload)
     return Delivery(

@@ -108,6 +108,17 @@ def test_one_that_failed_is_worked_again_when_it_is_sent_again(inbox: Inbox) -> 
     assert take(inbox) == number
 
 
+def test_one_that_waits_for_its_next_try_is_tried_at_once_when_it_is_sent_again(inbox: Inbox, clock: Clock) -> None:
+    inbox.remember(delivery())
+    inbox.remember(delivery("d-2"))
+    number = take(inbox)
+    inbox.failed(number, "GitHub is away", 1300.0)
+    clock.now = 1010.0
+    assert [inbox.remember(delivery(name)) for name in ("d-1", "d-2")] == [Verdict.DUPLICATE] * 2
+    waiting = {entry.delivery: (entry.due_at, entry.tries) for entry in inbox.listing()}
+    assert waiting == {"d-1": (1010.0, 1), "d-2": (1000.0, 0)}
+
+
 def test_a_lane_is_worked_in_order_and_a_retry_keeps_its_place(inbox: Inbox, clock: Clock) -> None:
     for name in ("d-1", "d-2"):
         inbox.remember(delivery(name))
