@@ -121,9 +121,11 @@ def due(connection: sa.Connection, before: float | None = None) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
-def refusals(connection: sa.Connection, since: float) -> list[Thread]:
-    """Where commands were answered since then that were refused, or whose runs did not end well."""
+def refusals(connection: sa.Connection, since: float, *, comment_id: str | None = None) -> list[Thread]:
+    """Where commands (of that comment) were answered since then that were refused, or whose runs did not end well."""
     where = (table.created_at >= since) & (table.reaction == "confused")
+    if comment_id is not None:
+        where &= table.comment_id == comment_id
     rows = connection.execute(sa.select(table.subject).where(where)).scalars()
     return [codec.load_any(Thread, subject) for subject in rows]
 

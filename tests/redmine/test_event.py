@@ -69,8 +69,8 @@ def test_what_is_no_news_is_said_to_be_none(town: TicketTown) -> None:
 def test_what_can_not_be_worked_is_refused_with_the_next_step(town: TicketTown) -> None:
     town.shop()
     for body, more, said in (
-        (b"[]", (), "ticket.json is no webhook of a tracker: a JSON object is needed"),
-        (b'{"type": "issue.updated", "data": {}}', (), "is no webhook of a tracker: data.issue is missing"),
+        (b"[]", (), "ticket.json is no webhook of work: a JSON object is needed"),
+        (b'{"type": "issue.updated", "data": {}}', (), "is no webhook of work: data.issue is missing"),
         (b"{}", ("--source", "elsewhere"), "no [trackers.elsewhere] in the configuration. Known: github, work."),
         (b"{}", ("--source", "github"), "--event issue_comment"),
     ):

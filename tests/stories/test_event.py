@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -39,9 +40,11 @@ def test_an_event_is_worked_to_its_end_and_only_once(town: Town) -> None:
     assert "**Published**" in town.settled(pull, "**Published**")
     assert list((town.home / "worktrees").iterdir()) == []
     assert not any("claims" in ref for ref in town.refs(repo))
-    code, out, err = event(town, delivery)
-    assert (0, "No run was started.\n") == (code, out)
-    assert "was worked before; `--delivery` gives it another id." in err
+    code, out, err = event(town, delivery, "--json")
+    told = json.loads(out)
+    assert (0, "", True, False, "") == (code, err, told["again"], told["server"], told["ignored"])
+    run_of_it = {"run_id": run.name, "task": "fix", "subject": "github:acme/shop#1", "reason": "published"}
+    assert ([run_of_it], [], "") == (told["runs"], told["refused"], told["failed"])
     assert [run] == town.runs()
 
 
@@ -58,8 +61,12 @@ def test_an_event_is_worked_to_its_end_and_only_once(town: Town) -> None:
 def test_a_refusal_and_a_failed_run_fail_the_step(town: Town, text: str, said: str) -> None:
     town.task("bad", ["false"])
     pull = town.pull_of(town.repo())
-    code, _, err = event(town, pull.comment("alice", text))
+    told = pull.comment("alice", text)
+    code, out, err = event(town, told)
     assert (1 if said else 0, said) == (code, err)
+    if text == "/run bad":  # a step that is run again does not turn green by that
+        again = event(town, told)
+        assert (1, out, True) == (again[0], again[1], again[2].endswith(f"gives it another id.\n{said}"))
 
 
 def test_an_event_that_nobody_could_be_told_of_fails_the_step(town: Town) -> None:
@@ -81,8 +88,10 @@ def test_with_a_server_the_event_is_handed_over(town: Town) -> None:
 @pytest.mark.parametrize(
     ("body", "options", "said"),
     [
-        (b"[1]", (), "holds no JSON object. Give the payload as the forge sends it.\n"),
-        (b"\xff", (), "holds no JSON object. Give the payload as the forge sends it.\n"),
+        (b"[1]", (), "is no issue_comment of github: it holds no JSON object. Give the payload as it was sent.\n"),
+        (b'{"action": "created"}', (), "repository is missing. Give the payload as it was sent.\n"),
+        (b"{}", ("--event", ""), "--event takes one word of up to 200 letters, as the forge sends it.\n"),
+        (b"{}", ("--delivery", "a b"), "--delivery takes one word of up to 200 letters, as the forge sends it.\n"),
         pytest.param(b" " * (SIZE + 1), (), f"is larger than {SIZE} bytes, which no forge delivers.\n", id="too large"),
         (
             b"{}",
