@@ -8,13 +8,13 @@ from bot.talk import Handing
 from handlers.arguments import Spec
 from handlers.decision import Say, TakenBack
 from handlers.record import Ask, Record
-from handlers.views import Desk
+from handlers.views import Desk, RunView
 
 
 def _claim(ask: Ask, desk: Desk) -> tuple[Say, ...]:
     if not isinstance(ask.on, AnyTicket):
         return (Say(wording.only_tickets(CLAIM.name), well=False),)
-    if (run := next(iter(desk.runs.open_on(ask.on)), None)) is not None:
+    if (run := next(iter(_runs_on(ask, desk)), None)) is not None:
         return (Say(wording.held_by_run(run.run_id, run.task), well=False),)
     if (claim := epoch.holder(desk.ticket(ask.on).journal)) is not None:
         return (Say(wording.held_elsewhere(claim.by, claim.at, claim.run_id), well=False),)
@@ -25,7 +25,7 @@ def _release(ask: Ask, desk: Desk) -> tuple[TakenBack | Say, ...]:
     if not isinstance(ask.on, AnyTicket):
         return (Say(wording.only_tickets(RELEASE.name), well=False),)
     reason = ask.arguments.word(0) or ""
-    open_runs = desk.runs.open_on(ask.on)
+    open_runs = _runs_on(ask, desk)
     if open_runs:
         why = wording.released_in_comment(ask.who.login, reason)
         ended = tuple(TakenBack(run.run_id, why) for run in open_runs)
@@ -33,6 +33,11 @@ def _release(ask: Ask, desk: Desk) -> tuple[TakenBack | Say, ...]:
     if (claim := epoch.holder(desk.ticket(ask.on).journal)) is not None:
         return (Say(wording.held_elsewhere(claim.by, claim.at, claim.run_id), well=False),)
     return (Say(wording.released(ask.who.login, reason), handing=Handing(None)),)
+
+
+def _runs_on(ask: Ask, desk: Desk) -> list[RunView]:
+    """Also those that an earlier line of the same comment starts."""
+    return [*desk.runs.open_on(ask.on), *ask.started(desk.runs)]
 
 
 CLAIM = Record(

@@ -14,7 +14,7 @@ from bot.recheck import Finding
 from bot.tasks import Task
 from handlers import permission
 from handlers.commands import COMMANDS
-from handlers.decision import Approve, Decision, Hold, Resume, Start, Stop, Unhold
+from handlers.decision import Approve, Decision, Hold, Resume, Start, Stop, TakenBack, Unhold
 from handlers.grammar import Words, commands_in
 from handlers.record import RunRecord
 from handlers.views import HoldView, HostView, KnownTask
@@ -750,3 +750,11 @@ def test_no_answer_holds_a_command(room: Room) -> None:
             said = room.says("will", line)
             assert not isinstance(room.decided, Ignored), line
             assert () == commands_in(said, words), said
+
+
+def test_a_ticket_that_the_line_above_gives_to_a_run_is_nobody_elses(room: Room) -> None:
+    said = room.says("will", "/run fix\n/claim\n/release", on=ISSUE)
+    run_id = started(room).intent.run_id
+    assert f"Run `{run_id}` of `fix` has this ticket." in said
+    assert f"The ticket is given back as soon as run `{run_id}` has come to the end of its turn" in said
+    assert TakenBack(run_id, "will, who gave the ticket back") in room.results
