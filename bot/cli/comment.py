@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 
@@ -12,6 +13,7 @@ from bot.cli.awaiting import Answer, await_answer
 from bot.cli.clicked import Setting, json_option
 from bot.cli.local_desk import Desk, Subject, Told, as_option, desk
 from bot.cli.local_shown import plain
+from bot.errors import UserError
 from bot.forges.local import Act
 
 TIMED_OUT = 124
@@ -34,6 +36,8 @@ def command(
     setting: Setting, *, subject: str, text: str, author: str, wait: bool, timeout: float, as_json: bool
 ) -> int:
     """Writes TEXT as a comment on a local pull request or issue."""
+    if math.isnan(timeout):
+        raise UserError("--timeout takes a number of seconds. For example: `--timeout 60`.", code=2)
     with desk(setting) as here:
         on = here.subject(subject)
         act = on.people.comment(on.repo, on.number, author=author, text=text)

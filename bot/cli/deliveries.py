@@ -97,7 +97,7 @@ def which(inbox: Inbox, text: str) -> Entry:
     """The delivery that `text` names: by its number, else by its source's id. Raises `UserError`."""
     if text.isascii() and text.isdecimal() and len(text) < 19 and (kept := inbox.get(int(text))) is not None:
         return kept.entry
-    found = inbox.find(text)
+    found = inbox.find(text) if text.isprintable() else ()  # as all ids are; bytes that are no text fit no database
     if not found:
         raise _unknown(text)
     if len(found) > 1:

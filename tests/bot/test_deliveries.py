@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.deliveries import which
+from bot.cli.options import printable
 from bot.errors import UserError
 from bot.store import StoreSettings
 from bot.store.engine import open_store
@@ -91,11 +92,11 @@ def test_one_is_shown_whole_and_nothing_in_it_steers_the_terminal(tmp_path: Path
         assert (whole["body"], whole["headers"]["x-github-event"]) == ('{"action": "created"}', "push")
 
 
-@pytest.mark.parametrize("name", ["d-9", "99", "9" * 30, "\u0664", "-1", ""])
+@pytest.mark.parametrize("name", ["d-9", "99", "9" * 30, "\u0664", "-1", "", "\udcff", "d\0"])
 def test_what_is_not_there_is_said_with_the_next_step(inbox: Inbox, name: str) -> None:
     with pytest.raises(UserError) as refused:
         which(inbox, name)
-    assert refused.value.text == f"There is no delivery {name}. `leadsman deliveries` lists the latest."
+    assert refused.value.text == f"There is no delivery {printable(name)}. `leadsman deliveries` lists the latest."
 
 
 def test_what_is_not_clear_is_said_with_the_numbers_to_choose_from(tmp_path: Path, inbox: Inbox) -> None:

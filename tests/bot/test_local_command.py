@@ -253,6 +253,7 @@ def test_what_a_terminal_would_obey_is_shown_written_out(newcomer: Newcomer) -> 
     ("argv", "code", "said"),
     [
         (("comment", "acme/shop", "x"), 2, "'acme/shop' is no pull request or issue. One is named like acme/shop#7."),
+        (("comment", "acme/shop#1", "x", "--timeout=nan"), 2, "--timeout takes a number of seconds."),
         (("comment", "acme/shop#1", "x"), 1, "There is no #1 in acme/shop. `leadsman local list acme/shop` shows"),
         (("comment", "acme/none#1", "x"), 1, "`leadsman local init-repo acme/none` makes one."),
         (("comment", "../x#1", "x"), 2, "'../x' is no repository. A repository is named like acme/shop."),
