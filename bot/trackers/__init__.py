@@ -175,6 +175,9 @@ class TicketSystem(Tracker, Protocol):
     def find(self, number: int) -> TicketRef | None:
         """Which project's ticket it is, by its number; None for one that is none of ours."""
 
+    def project_of(self, ref: TicketRef) -> str:
+        """The site's identifier of the project of ours that it is in. `Gone` where it is in none (any more)."""
+
     def changed(self, project: str, since: datetime, skip: int = 0) -> tuple[Ticket, ...]:
         """Up to `PAGE` tickets that changed at or after that second, the longest unchanged first; no journals."""
 

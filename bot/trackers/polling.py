@@ -26,7 +26,7 @@ OVERLAP = timedelta(seconds=60)
 """How far a poll looks back behind its mark."""
 
 SETTLED = timedelta(seconds=5)
-"""So long after a second nothing more is written in it, if the tracker's clock and ours are that close."""
+"""So long after a change was first seen, nothing more is written in its second, whatever the tracker's clock says."""
 
 Keep = Callable[[Event], None]
 """Takes an event, on disk when it returns; one whose `delivery` it knows is dropped. Raises `Unavailable`."""
@@ -42,9 +42,20 @@ class _Mark:
     at: datetime
     begun: datetime
 
-    @property
-    def horizon(self) -> datetime:
-        return max(self.at - OVERLAP, self.begun)
+    def horizon(self, now: datetime) -> datetime:
+        """From when on what changed is looked at. A tracker whose clock was ahead and is set right goes on before the
+        mark."""
+        return max(min(self.at, now) - OVERLAP, self.begun)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A ticket that was read: its last change, when that was first seen, by our clock, and whether it was read late
+    enough to have shown all of that second."""
+
+    updated_at: datetime
+    first: datetime
+    whole: bool = False
 
 
 class Poll:
@@ -68,7 +79,7 @@ class Poll:
         self._later = later
         self._journal = journal
         self._clock = clock
-        self._read_at: dict[AnyTicket, datetime] = {}
+        self._looks: dict[AnyTicket, _Look] = {}
 
     def look(self) -> None:
         """Looks at every project once. What is in its way in one of them is said, and stops no other."""
@@ -88,15 +99,16 @@ class Poll:
         if found is None:
             self._begin(project)
             return
-        mark, horizon = found.at, found.horizon
+        mark, horizon = found.at, found.horizon(self._now())
         since, skip = horizon, 0
-        seen: set[int] = set()
+        seen: set[tuple[int, datetime]] = set()
         while True:
             page = self._tracker.changed(project, since, skip)
             for ticket in page:
-                if ticket.ref.number not in seen and self._read_at.get(ticket.ref) != ticket.updated_at:
+                # One that changed again meanwhile is read again: of many pages, the last may be minutes later.
+                if (ticket.ref.number, ticket.updated_at) not in seen and not self._is_read(ticket):
                     self._read(ticket, horizon, me)
-            seen |= {ticket.ref.number for ticket in page}
+            seen |= {(ticket.ref.number, ticket.updated_at) for ticket in page}
             if page and page[-1].updated_at > mark:
                 mark = page[-1].updated_at
                 self._set_mark(project, _Mark(mark, found.begun))
@@ -111,19 +123,24 @@ class Poll:
         """The first time: what was before is history. So is what was in the second of the last change, unless that
         second is not over."""
         last = self._tracker.latest(project) or datetime.fromtimestamp(0, UTC)
-        now = datetime.fromtimestamp(self._clock(), UTC)
+        now = self._now()
         begun = last if now - last < SETTLED else last + timedelta(seconds=1)
         self._set_mark(project, _Mark(begun, begun))
 
+    def _is_read(self, listed: Ticket) -> bool:
+        look = self._looks.get(listed.ref)
+        return look is not None and look.whole and look.updated_at == listed.updated_at
+
     def _read(self, listed: Ticket, horizon: datetime, me: Actor) -> None:
         """Each poll looks back: what was read when the second of its last change was over is not read again."""
-        ref, begun = listed.ref, datetime.fromtimestamp(self._clock(), UTC)
+        ref, begun = listed.ref, self._now()
         try:
             ticket = self._tracker.ticket(ref)
             self._tell(ticket, horizon, me)
-            self._read_at = {known: at for known, at in self._read_at.items() if at >= horizon}
-            if begun - ticket.updated_at >= SETTLED:
-                self._read_at[ref] = ticket.updated_at
+            self._looks = {known: look for known, look in self._looks.items() if look.updated_at >= horizon}
+            before = self._looks.get(ref)
+            first = before.first if before is not None and before.updated_at == ticket.updated_at else begun
+            self._looks[ref] = _Look(ticket.updated_at, first, begun - first >= SETTLED)
         except (Gone, Forbidden) as problem:
             self._journal.say("unread", ticket=str(ref), why=str(problem))
         except Unavailable as problem:
@@ -135,15 +152,17 @@ class Poll:
         ref = self._tracker.find(number)
         if ref is None:
             return
-        horizons = [mark.horizon for project in self._projects if (mark := self._mark(project)) is not None]
-        if since is None and not horizons:
-            return  # it was never polled: the first poll says from when on things count
         try:
+            mark = self._mark(self._tracker.project_of(ref))
+            if since is None and mark is None:
+                return  # it was never polled: the first poll says from when on things count
             ticket = self._tracker.ticket(ref)
         except (Gone, Forbidden) as problem:
             self._journal.say("unread", ticket=str(ref), why=str(problem))
             return
-        self._tell(ticket, since or min(horizons), self._tracker.me())
+        horizon = since if mark is None else since or mark.horizon(self._now())
+        if horizon is not None:
+            self._tell(ticket, horizon, self._tracker.me())
 
     def look_at_entry(self, number: int, entry: str) -> bool:
         """Tells one entry of a ticket's journal, "" the ticket itself. False: there is none such, or it is none that
@@ -199,6 +218,9 @@ class Poll:
         )
 
     # ── the mark ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock(), UTC)
 
     def _key(self, project: str) -> str:
         return f"polled:{self._tracker.name}:{project}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from bot.journal import Journal
 from bot.model import Commented, Event, Opened, TicketRef, Updated
 from bot.store import StoreSettings
 from bot.store.engine import Store, open_store
-from bot.trackers.polling import Poll
+from bot.trackers.polling import Poll, _Mark
 from bot.trackers.redmine.client import Redmine
 from tests.redmine.site import Site, client
 
@@ -33,16 +33,16 @@ class Listener:
         self.store = store
         self.poll = self.anew()
 
-    def anew(self, bot: Redmine | None = None) -> Poll:
-        """As after a restart."""
+    def anew(self, bot: Redmine | None = None, *, ahead: float = 0, projects: Sequence[str] = ("demo",)) -> Poll:
+        """As after a restart. `ahead`: so many seconds our clock is."""
         return Poll(
             bot or self.bot,
-            {"demo": None},
+            dict.fromkeys(projects),
             self.store,
             keep=self._keep,
             later=lambda ref, _since: self.later.append(ref),
             journal=Journal(self.journal, time.time),
-            clock=time.time,
+            clock=lambda: time.time() + ahead,
         )
 
     def _keep(self, event: Event) -> None:
@@ -117,6 +117,22 @@ def test_two_changes_in_one_second_are_both_told_also_when_a_poll_came_between(s
     assert listener.texts == ["a", "b", "c", "d"]
 
 
+def test_clocks_that_disagree_hide_nothing(site: Site, listener: Listener) -> None:
+    """Ours is ahead, so that the tracker's present second seems over; the tracker's was ahead, and is set right."""
+    poll, number, other = listener.anew(ahead=10), site.ticket(), site.ticket()
+    second = site.seen(number)["updated_on"]
+    for word in ("a", "b"):
+        site.change(number, notes=word)
+        site.sql(f"UPDATE issues SET updated_on = datetime('{second}') WHERE id = {number}")
+        poll.look()
+    assert listener.texts == ["a", "b"]
+    site.sql(f"UPDATE issues SET updated_on = datetime('now', '+3600 seconds') WHERE id = {other}")
+    poll.look()
+    site.change(number, notes="c")
+    poll.look()
+    assert listener.texts == ["a", "b", "c"]
+
+
 def test_more_than_a_page_of_tickets_of_the_same_second_are_all_told(site: Site, listener: Listener) -> None:
     numbers = _many(site, 120)
     listener.poll.look()
@@ -138,6 +154,9 @@ def test_tickets_that_change_while_their_pages_are_read_push_no_other_over_the_b
             if self.pages == 1:
                 ids = ",".join(str(ticket.ref.number) for ticket in page)
                 site.sql(f"UPDATE issues SET updated_on = datetime('now', '+60 seconds') WHERE id IN ({ids})")
+            if self.pages == 2:
+                site.change(numbers[0], notes="once more, meanwhile")
+                site.sql(f"UPDATE issues SET updated_on = datetime('now', '+600 seconds') WHERE id = {numbers[0]}")
             return page
 
     plain = listener.bot
@@ -145,6 +164,7 @@ def test_tickets_that_change_while_their_pages_are_read_push_no_other_over_the_b
     listener.anew(busy).look()
     assert busy.pages > 2
     assert sorted(listener.opened) == numbers
+    assert listener.texts == ["once more, meanwhile"]
 
 
 def _many(site: Site, count: int, *, apart: bool = False) -> list[int]:
@@ -260,6 +280,10 @@ def test_a_webhook_has_one_ticket_read_and_no_more_told_than_a_poll_would(site: 
     for one in (old, number, site.facts["hidden"], 999_999):
         listener.poll.look_at(one)
     assert listener.texts == ["now"]
+    poll = listener.anew(projects=("secret", "demo"))
+    poll._set_mark("secret", _Mark(datetime.fromtimestamp(0, UTC), datetime.fromtimestamp(0, UTC)))
+    poll.look_at(old)
+    assert listener.texts == ["now"], "another project's mark, where nothing changes, says nothing of this one's"
 
 
 def test_a_ticket_of_another_project_is_none_of_ours(site: Site, listener: Listener) -> None:

@@ -78,7 +78,7 @@ class Redmine:
         """By the roles of `who` in the ticket's project, as they are now; no member may READ what he can see."""
         if not who.id.isdecimal():
             return Permission.NONE
-        project = self._project_id(self._identifier(_ref(on)))
+        project = self._project_id(self.project_of(_ref(on)))
         try:
             user = self._door.get(f"users/{who.id}", f"user {who.login}", include="memberships")["user"]
         except Gone:
@@ -117,6 +117,14 @@ class Redmine:
         except (Gone, Forbidden):
             return None
         return self._ref(identifier, issue) if identifier else None
+
+    def project_of(self, ref: TicketRef) -> str:
+        """Where its repository does not tell, it is asked."""
+        there = [name for name, repo in self._projects.items() if ref.repo in self._repo_map.places(repo)]
+        found = there[0] if len(there) == 1 else self._identifier_of(self._issue(ref.number))
+        if found is None:
+            raise Gone(f"Ticket {ref} is in another project now.")
+        return found
 
     def changed(self, project: str, since: datetime, skip: int = 0) -> tuple[Ticket, ...]:
         found = self._list(project, PAGE, skip, status_id="*", sort="updated_on:asc,id:asc", updated_on=_since(since))
@@ -211,7 +219,7 @@ class Redmine:
         if note:
             change["notes"] = clean(note)
         if private:
-            me, project = self._myself(), self._project_id(self._identifier(ref))
+            me, project = self._myself(), self._project_id(self.project_of(ref))
             if not me.get("admin") and "set_notes_private" not in self._rights(me, project):
                 raise Forbidden(f"The note on {ref} was to be private, and the bot's role may not set that.")
             change["private_notes"] = True
@@ -357,14 +365,6 @@ class Redmine:
             except (Gone, Forbidden):
                 continue
         return None
-
-    def _identifier(self, ref: TicketRef) -> str:
-        """The project that the ticket is in: where its repository does not tell, it is asked."""
-        there = [name for name, repo in self._projects.items() if ref.repo in self._repo_map.places(repo)]
-        found = there[0] if len(there) == 1 else self._identifier_of(self._issue(ref.number))
-        if found is None:
-            raise Gone(f"Ticket {ref} is in another project now.")
-        return found
 
     def _ref(self, identifier: str, issue: Json) -> TicketRef:
         category = issue.get("category")
