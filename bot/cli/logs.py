@@ -63,9 +63,8 @@ def follow(run: RunDir, out: BinaryIO) -> None:
     with Watch(run) as watch, ExitStack() as opened:
         while True:
             status = reading(run.path)
-            over = is_over(status) or is_forgotten(
-                run.path, status
-            )  # asked first: what it wrote before its end is copied below
+            # Asked first: what it wrote before its end is copied below.
+            over = is_over(status) or is_forgotten(run.path, status)
             if log is None and (log := open_plain(run.worker_log)) is not None:
                 # Kept: once the run has ended, the server may put another file there, without secrets and shorter.
                 opened.callback(os.close, log)

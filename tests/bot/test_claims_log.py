@@ -15,7 +15,7 @@ from bot.journal import Journal
 from bot.rundir import write_json
 from bot.store import StoreSettings
 from bot.store.engine import FILE, open_store
-from tests.bot.console import leadsman
+from tests.stories.nursery import leadsman
 
 AT = 1767603600.0  # 2026-01-05T09:00:00Z
 MINE, OTHER = "20260105-090000-aaaaaa", "20260105-090100-bbbbbb"

@@ -1,4 +1,4 @@
-"""The command as a whole: what it lists, what it refuses, how it ends. Each time the installed script in a process."""
+"""The command as a whole: what it lists, what it refuses, how it ends."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bot.cli.commands import COMMANDS
 from bot.cli.words import Words, read
 from bot.errors import Unavailable, UsageError
 from tests.bot.console import SCRIPT, leadsman
+from tests.stories import nursery
 
 HEAVY = ("click", "pydantic", "sqlalchemy", "flask", "github", "git", "rich", "argparse", "requests")
 
@@ -46,7 +47,7 @@ def test_what_must_be_quick_imports_nothing_heavy(argv: list[str]) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_of_the_table_is_there_and_tells_how_it_is_used(name: str, tmp_path: Path) -> None:
     assert find_spec(COMMANDS[name].module) is not None
-    code, out, _ = leadsman(name, "--help", cwd=tmp_path)
+    code, out, _ = nursery.leadsman(name, "--help", cwd=tmp_path)
     assert 0 == code
     assert f"leadsman {name}" in out
     shown = re.findall(r"leadsman (?:--(?:home|config) \S+ |-v )*([a-z]+)\b", out)

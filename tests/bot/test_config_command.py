@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 
 from bot.config.tables import TABLES, ByKind
-from tests.bot.console import leadsman
 from tests.bot.test_config import EXAMPLE, SET
+from tests.stories.nursery import leadsman
 
 
 def write(folder: Path, text: str) -> None:

@@ -15,7 +15,7 @@ from bot.errors import UserError
 from bot.store import StoreSettings
 from bot.store.engine import open_store
 from bot.wake import Doorbell
-from tests.bot.console import leadsman
+from tests.stories.nursery import leadsman
 from webhooks.inbox import Delivery, Inbox
 
 AT = 1767322845.0

@@ -14,7 +14,7 @@ import pytest
 
 from bot.cli.clicked import Setting
 from bot.cli.doctor import findings
-from tests.bot.console import leadsman
+from tests.stories.nursery import leadsman
 from tests.world import App, Repository, World
 from tests.world.state import Hook
 

@@ -18,6 +18,7 @@ from bot.convergence import JudgedRun
 from bot.load import FILE, Sample, parse, percentile, read, record, summary
 from bot.loadplot import plot
 from tests.bot.passes_host import SIZE, Host, release, until
+from tests.stories.nursery import nursery
 
 ARGV = [sys.executable, "-c", "from bot.cli import main; raise SystemExit(main())", "load"]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -33,9 +34,9 @@ def environ(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def run(environ: dict[str, str], *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    given = {"capture_output": True, "text": True, "timeout": 60, **options}
-    return subprocess.run([*ARGV, *words], env=environ, check=False, **given)
+def run(environ: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    ended = nursery().ran(["load", *words], environ, Path.cwd())
+    return subprocess.CompletedProcess(words, *ended)
 
 
 def report(environ: dict[str, str], *words: str) -> dict[str, Any]:
