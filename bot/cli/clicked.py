@@ -39,13 +39,13 @@ def run(command: click.Command, words: Words) -> int:
         config_file=Path(words.config) if words.config else None,
         verbose=words.verbose,
     )
+    args = _json_inside(command, list(words.rest))
     try:
-        code = command.main(
-            args=_json_inside(command, list(words.rest)),
-            prog_name=f"leadsman {words.verb}",
-            standalone_mode=False,
-            obj=setting,
-        )
+        # Not `command.main`: a reader that has gone is 1 there, a Ctrl-C an empty line.
+        with command.make_context(
+            f"leadsman {words.verb}", args, obj=setting, help_option_names=["-h", "--help"]
+        ) as context:
+            code = command.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.Abort:

@@ -118,8 +118,10 @@ def test_the_configuration_can_be_named_before_and_after_the_command(tmp_path: P
 def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    for words in (["--help"], ["pass", "run", "--help"]):
-        done = subprocess.run([SCRIPT, *words], stdout=writing, stderr=subprocess.PIPE, check=False, timeout=60)
+    for words in (["--help"], ["pass", "run", "--help"], ["budget", "--json"]):
+        done = subprocess.run(
+            [SCRIPT, *words], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, check=False, timeout=60
+        )
         assert (141, b"") == (done.returncode, done.stderr)
     os.close(writing)
 
