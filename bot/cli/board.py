@@ -11,7 +11,7 @@ import click
 
 from bot import home
 from bot.board import Boards
-from bot.cli.clicked import Setting
+from bot.cli.clicked import Setting, examples
 from bot.config import Config
 from bot.errors import Forbidden, Gone, Unavailable, UserError
 from bot.hostload import LoadWindow
@@ -23,12 +23,12 @@ from bot.wiring.outside import World, reach
 from bot.wiring.upkeep import boards, on_a_board
 
 
-@click.group("board")
+@click.group("board", epilog=examples("leadsman board publish"))
 def command() -> None:
     """BOARD.md and board.json on a branch of the repository: runs, claims, slots, load."""
 
 
-@command.command("publish", epilog="Example: leadsman board publish shop")
+@command.command("publish", epilog=examples("leadsman board publish", "leadsman board publish shop"))
 @click.argument("project", required=False)
 @click.pass_obj
 def publish(setting: Setting, project: str | None) -> int:

@@ -11,14 +11,17 @@ import click
 
 from bot.budget import BudgetSettings
 from bot.cli import table
-from bot.cli.clicked import Setting, json_option
+from bot.cli.clicked import Setting, examples, json_option
 from bot.config.loading import find, open_sheet
 
 
 @click.command(
     "budget",
-    epilog="Examples: leadsman budget, leadsman budget --json. "
-    "Exit code 1 with a total that is above a cap, or a [budget] that is wrong.",
+    epilog=examples(
+        "leadsman budget",
+        "leadsman budget --json",
+        note="Exit code 1 with a total that is above a cap, or a [budget] that is wrong.",
+    ),
 )
 @json_option
 @click.pass_obj

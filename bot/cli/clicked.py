@@ -32,6 +32,13 @@ json_option = click.option("--json", "as_json", is_flag=True, help="For programs
 """The `--json` of every command that has something to tell; stands before the verb as well."""
 
 
+def examples(*calls: str, note: str = "") -> str:
+    """The end of a command's help: calls as a person would copy them, a line each, and what else there is to know."""
+    title = "Example:" if len(calls) == 1 else "Examples:"
+    as_it_is = "\b"  # click breaks no line of a paragraph that begins so
+    return "\n".join([as_it_is, title, *(f"  {call}" for call in calls), "", note])
+
+
 def run(command: click.Command, words: Words) -> int:
     """Answers the exit code: what the command returns, 0 for nothing, 2 for words that are off."""
     setting = Setting(

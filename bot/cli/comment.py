@@ -10,7 +10,7 @@ import time
 import click
 
 from bot.cli.awaiting import Answer, await_answer
-from bot.cli.clicked import Setting, json_option
+from bot.cli.clicked import Setting, examples, json_option
 from bot.cli.local_desk import Desk, Subject, Told, as_option, desk
 from bot.cli.local_shown import plain
 from bot.errors import UserError
@@ -21,9 +21,11 @@ TIMED_OUT = 124
 
 @click.command(
     "comment",
-    epilog='Examples: leadsman comment acme/shop#1 "/run test" --wait, '
-    'leadsman comment acme/shop#1 --as rita "/help". '
-    "With --wait: 0 when all of it went well, 1 when the bot refused or a run failed, 124 when the time ran out.",
+    epilog=examples(
+        'leadsman comment acme/shop#1 "/run test" --wait',
+        'leadsman comment acme/shop#1 --as rita "/help"',
+        note="Exit codes with --wait: 0 all of it went well, 1 the bot refused or a run failed, 124 the time ran out.",
+    ),
 )
 @click.argument("subject", metavar="REPO#N")
 @click.argument("text")

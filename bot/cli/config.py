@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli.clicked import Setting, json_option
+from bot.cli.clicked import Setting, examples, json_option
 from bot.config import Config, ConfigErrors, Problem, find
 from bot.config.explaining import Key, Table, explain
 from bot.config.loading import FILE, open_sheet
@@ -23,12 +23,12 @@ from bot.errors import UsageError
 from bot.nearest import did_you_mean
 
 
-@click.group("config")
+@click.group("config", epilog=examples("leadsman config check", "leadsman config explain publish"))
 def command() -> None:
     """Checks and explains leadsman.toml. No network is used; `leadsman doctor` is the same with network."""
 
 
-@command.command("check", epilog="Example: leadsman --config /etc/leadsman/leadsman.toml config check")
+@command.command("check", epilog=examples("leadsman --config /etc/leadsman/leadsman.toml config check"))
 @json_option
 @click.pass_obj
 def check(setting: Setting, as_json: bool) -> int:
@@ -49,7 +49,7 @@ def check(setting: Setting, as_json: bool) -> int:
     return 0
 
 
-@command.command("explain", epilog="Examples: leadsman config explain, leadsman config explain publish")
+@command.command("explain", epilog=examples("leadsman config explain", "leadsman config explain publish"))
 @click.argument("table", required=False)
 @json_option
 @click.pass_obj
@@ -62,7 +62,7 @@ def explained(setting: Setting, table: str | None, as_json: bool) -> None:
     print(json.dumps([asdict(one) for one in tables], indent=2) if as_json else "\n\n".join(map(_text, tables)))
 
 
-@command.command("schema", epilog="Example: leadsman config schema > leadsman.schema.json")
+@command.command("schema", epilog=examples("leadsman config schema > leadsman.schema.json"))
 def schema() -> None:
     """The JSON Schema of leadsman.toml, for editors."""
     print(json.dumps(json_schema(), indent=2))

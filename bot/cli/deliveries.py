@@ -13,7 +13,7 @@ import click
 
 from bot import home
 from bot.cli import table
-from bot.cli.clicked import Setting, json_option
+from bot.cli.clicked import Setting, examples, json_option
 from bot.cli.options import printable
 from bot.errors import UserError
 from bot.store.engine import Store, open_store
@@ -24,7 +24,7 @@ from webhooks.inbox import Entry, Inbox, Kept, State
 @click.group(
     "deliveries",
     invoke_without_command=True,
-    epilog="Examples: leadsman deliveries, leadsman deliveries --state failed, leadsman deliveries replay 42",
+    epilog=examples("leadsman deliveries", "leadsman deliveries --state failed", "leadsman deliveries replay 42"),
 )
 @click.option("--state", type=click.Choice(get_args(State)), help="Only these.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The latest so many.")
@@ -46,7 +46,7 @@ def command(context: click.Context, state: State | None, limit: int, as_json: bo
     table.show(headings, [line(entry) for entry in entries])
 
 
-@command.command("show", epilog="Example: leadsman deliveries show 42 | less")
+@command.command("show", epilog=examples("leadsman deliveries show 42 | less"))
 @click.argument("delivery", metavar="ID")
 @json_option
 @click.pass_context
@@ -59,7 +59,7 @@ def show(context: click.Context, delivery: str, as_json: bool) -> None:
     print(json.dumps(whole(kept)) if _for_programs(context, as_json) else shown(kept))
 
 
-@command.command("replay", epilog="Example: leadsman deliveries replay 42")
+@command.command("replay", epilog=examples("leadsman deliveries replay 42"))
 @click.argument("delivery", metavar="ID")
 @json_option
 @click.pass_context

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from bot.cli import table
+from bot.cli.clicked import examples
 from bot.cli.demo_world import LOOK, Demo, Place, environment, events
 from bot.launchers.server import Child
 from bot.timeline import marks
@@ -22,7 +23,7 @@ from bot.timeline import marks
 PULL = "local:demo/abacus#1"
 
 
-@click.command("demo", epilog="Examples: leadsman demo, leadsman demo --keep.")
+@click.command("demo", epilog=examples("leadsman demo", "leadsman demo --keep"))
 @click.option("--keep", is_flag=True, help="Leave the server on and its folder in place, and print where they are.")
 def command(keep: bool) -> int:
     """A whole run on this machine, without any account: comment, run, branch, report; then again with a kill -9."""

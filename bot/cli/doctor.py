@@ -14,7 +14,7 @@ import click
 
 from bot import checkup, home
 from bot.cli import table
-from bot.cli.clicked import Setting, json_option
+from bot.cli.clicked import Setting, examples, json_option
 from bot.config import Config
 from bot.errors import Forbidden, Gone, Unavailable, UserError
 from bot.finding import Finding
@@ -38,8 +38,9 @@ EXAMPLE = "20260101-000000-abcdef"
 
 @click.command(
     "doctor",
-    epilog="Examples: leadsman doctor, leadsman doctor --json, leadsman doctor --repair. Exit code 1 where something "
-    "is wrong.",
+    epilog=examples(
+        "leadsman doctor", "leadsman doctor --json", "leadsman doctor --repair", note="Exit code 1: something is wrong."
+    ),
 )
 @json_option
 @click.option("--repair", is_flag=True, help="Build the index of the runs anew from their directories; no server runs.")

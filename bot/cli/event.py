@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from bot import answers, home
-from bot.cli.clicked import Setting, json_option
+from bot.cli.clicked import Setting, examples, json_option
 from bot.cli.ending import is_unfinished
 from bot.config import Config
 from bot.errors import UserError
@@ -66,10 +66,13 @@ class Came:
 
 @click.command(
     "event",
-    epilog='Example, in a workflow: leadsman event "$GITHUB_EVENT_PATH" --source github --event issue_comment. '
-    "Of a Redmine's webhook: leadsman event ticket.json --source work. "
-    "Exit code 0: worked, and every run it started ended well; 1: a run did not, or a command was refused. "
-    "The same file again is the same event: it starts nothing anew, and ends as it did.",
+    epilog=examples(
+        'leadsman event "$GITHUB_EVENT_PATH" --source github --event issue_comment',
+        "leadsman event ticket.json --source work",
+        note="The first is for a workflow, the second of a Redmine's webhook. "
+        "Exit code 0: worked, and every run it started ended well; 1: a run did not, or a command was refused. "
+        "The same file again is the same event: it starts nothing anew, and ends as it did.",
+    ),
 )
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--source", required=True, metavar="NAME", help="The [forges.NAME] or [trackers.NAME] it comes from.")

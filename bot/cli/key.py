@@ -7,11 +7,11 @@ import json
 import click
 
 from bot import home
-from bot.cli.clicked import Setting, json_option
+from bot.cli.clicked import Setting, examples, json_option
 from bot.signing import own_key
 
 
-@click.command()
+@click.command(epilog=examples("leadsman key > leadsman.pub"))
 @json_option
 @click.pass_obj
 def command(setting: Setting, *, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from bot.cli import local_hook, local_shown, table
-from bot.cli.clicked import Setting, json_option
+from bot.cli.clicked import Setting, examples, json_option
 from bot.cli.local_desk import Desk, Subject, as_option, desk
 from bot.forges.local import Act, Local, account
 from bot.model import Event
@@ -18,14 +18,18 @@ from bot.model import Event
 
 @click.group(
     "local",
-    epilog="Examples: leadsman local init-repo acme/shop, leadsman local pull acme/shop topic, "
-    'leadsman local show acme/shop#1. Needs [forges.<name>] with kind = "local".',
+    epilog=examples(
+        "leadsman local init-repo acme/shop",
+        "leadsman local pull acme/shop topic",
+        "leadsman local show acme/shop#1",
+        note='Needs [forges.<name>] with kind = "local".',
+    ),
 )
 def command() -> None:
     """Repositories, pull requests and issues on this host, without any account."""
 
 
-@command.command("init-repo", epilog="Example: leadsman local init-repo acme/shop --from ~/src/shop")
+@command.command("init-repo", epilog=examples("leadsman local init-repo acme/shop --from ~/src/shop"))
 @click.argument("repo", metavar="OWNER/NAME")
 @click.option("--from", "origin", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Copy this one.")
 @as_option
@@ -46,7 +50,7 @@ def init_repo(setting: Setting, *, repo: str, origin: Path | None, author: str, 
             print(f"\n{advice}")
 
 
-@command.command("list", epilog="Examples: leadsman local list, leadsman local list acme/shop")
+@command.command("list", epilog=examples("leadsman local list", "leadsman local list acme/shop"))
 @click.argument("repo", metavar="[OWNER/NAME]", required=False)
 @json_option
 @click.pass_obj
@@ -66,7 +70,7 @@ def list_(setting: Setting, *, repo: str | None, as_json: bool) -> None:
         table.show(("number", "kind", "state", "title", "author"), rows)
 
 
-@command.command("pull", epilog="Example: leadsman local pull acme/shop topic --title 'Adds a flag'")
+@command.command("pull", epilog=examples("leadsman local pull acme/shop topic --title 'Adds a flag'"))
 @click.argument("repo", metavar="OWNER/NAME")
 @click.argument("branch")
 @click.option("--base", help="The branch it is meant for; default: the repository's default branch.")
@@ -93,7 +97,7 @@ def pull(
         _opened(here, forge, act, as_json=as_json)
 
 
-@command.command("issue", epilog="Example: leadsman local issue acme/shop 'The tests are slow'")
+@command.command("issue", epilog=examples("leadsman local issue acme/shop 'The tests are slow'"))
 @click.argument("repo", metavar="OWNER/NAME")
 @click.argument("title")
 @click.option("--body", default="", help="Its text.")
@@ -108,7 +112,7 @@ def issue(setting: Setting, *, repo: str, title: str, body: str, author: str, as
         _opened(here, forge, act, as_json=as_json)
 
 
-@command.command("show", epilog="Example: leadsman local show acme/shop#1")
+@command.command("show", epilog=examples("leadsman local show acme/shop#1"))
 @click.argument("subject", metavar="REPO#N")
 @json_option
 @click.pass_obj
@@ -122,7 +126,7 @@ def show(setting: Setting, *, subject: str, as_json: bool) -> None:
         print(json.dumps(facts) if as_json else local_shown.page(thread, facts, said))
 
 
-@command.command("edit", epilog="Example: leadsman local edit acme/shop#1 3 '/run test'")
+@command.command("edit", epilog=examples("leadsman local edit acme/shop#1 3 '/run test'"))
 @click.argument("subject", metavar="REPO#N")
 @click.argument("comment", metavar="COMMENT")
 @click.argument("text")
@@ -137,7 +141,7 @@ def edit(setting: Setting, *, subject: str, comment: str, text: str, author: str
         _done(here, on, event, f"Comment {comment} of {on} was edited.", as_json=as_json)
 
 
-@command.command("label", epilog="Example: leadsman local label acme/shop#1 bot")
+@command.command("label", epilog=examples("leadsman local label acme/shop#1 bot"))
 @click.argument("subject", metavar="REPO#N")
 @click.argument("label")
 @click.option("--remove", is_flag=True, help="Take it off.")
@@ -157,7 +161,7 @@ def label(setting: Setting, *, subject: str, label: str, remove: bool, author: s
         _done(here, on, event, f"{label} {'is' if event else 'was already'} on {on}.", as_json=as_json)
 
 
-@command.command("assign", epilog="Example: leadsman local assign acme/shop#1 alice")
+@command.command("assign", epilog=examples("leadsman local assign acme/shop#1 alice"))
 @click.argument("subject", metavar="REPO#N")
 @click.argument("who", metavar="USER")
 @click.option("--remove", is_flag=True, help="Assign it to USER no longer.")
@@ -173,7 +177,7 @@ def assign(setting: Setting, *, subject: str, who: str, remove: bool, author: st
         _done(here, on, event, f"{on} is assigned to {now}.", as_json=as_json)
 
 
-@command.command("close", epilog="Example: leadsman local close acme/shop#1")
+@command.command("close", epilog=examples("leadsman local close acme/shop#1"))
 @click.argument("subject", metavar="REPO#N")
 @as_option
 @json_option

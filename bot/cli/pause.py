@@ -6,15 +6,17 @@ import click
 
 from bot import slots
 from bot.cli.cancel import user
-from bot.cli.clicked import Setting
+from bot.cli.clicked import Setting, examples
 from bot.cli.pausing import changing
 from bot.statefiles import time_text
 
 
 @click.command(
     "pause",
-    epilog="Example: leadsman pause. What runs goes on, what is asked for waits; it holds through restarts of the "
-    "server.",
+    epilog=examples(
+        "leadsman pause",
+        note="What runs goes on, what is asked for waits; it holds through restarts of the server.",
+    ),
 )
 @click.pass_obj
 def command(setting: Setting) -> int:

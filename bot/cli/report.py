@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bot.cli.clicked import Setting
+from bot.cli.clicked import Setting, examples
 from bot.cli.options import say
 from bot.errors import UserError
 from bot.rendering import render
@@ -14,7 +14,7 @@ from bot.statefiles import read_plain
 from bot.statement import read
 
 
-@click.command(epilog="Example: leadsman report 20260105-0900 --format html > report.html")
+@click.command(epilog=examples("leadsman report 20260105-0900 --format html > report.html"))
 @click.argument("run")
 @click.option(
     "--format",

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from bot import home
-from bot.cli.clicked import Setting
+from bot.cli.clicked import Setting, examples
 from bot.cli.ending import is_unfinished
 from bot.config import Config
 from bot.dispatch import Hint
@@ -28,8 +28,12 @@ LOOK_SECONDS = 0.2
 
 @click.command(
     "scan",
-    epilog="Examples: leadsman scan --once, in a cron job; leadsman scan, on a host that has no door. "
-    "Exit code 0: every run that it started ended well; 1: one did not, or something could not be looked at.",
+    epilog=examples(
+        "leadsman scan --once",
+        "leadsman scan",
+        note="The first is for a cron job, the second for a host that has no door. "
+        "Exit code 0: every run that it started ended well; 1: one did not, or something could not be looked at.",
+    ),
 )
 @click.option("--once", is_flag=True, help="Works what is claimable now, to its end, also what failed before; no more.")
 @click.option(

@@ -15,7 +15,7 @@ from types import FrameType
 import click
 
 from bot import home
-from bot.cli.clicked import Setting
+from bot.cli.clicked import Setting, examples
 from bot.cli.server import Serving
 from bot.config import Config
 from bot.errors import UserError
@@ -27,9 +27,12 @@ log = logging.getLogger("leadsman")
 
 @click.command(
     "serve",
-    epilog="Examples: leadsman serve, leadsman --home /srv/leadsman serve --listen 127.0.0.1:0. "
-    "Ends well on SIGTERM and SIGINT (runs go on), reads its configuration anew on SIGHUP. "
-    "Exit code 4: another server holds the home.",
+    epilog=examples(
+        "leadsman serve",
+        "leadsman --home /srv/leadsman serve --listen 127.0.0.1:0",
+        note="Ends well on SIGTERM and SIGINT (runs go on), reads its configuration anew on SIGHUP. "
+        "Exit code 4: another server holds the home.",
+    ),
 )
 @click.option("--listen", metavar="ADDRESS:PORT", help="In place of [server] listen; port 0 = any free one.")
 @click.pass_obj

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from bot import slots
-from bot.cli.clicked import Setting
+from bot.cli.clicked import Setting, examples
 from bot.cli.pausing import changing
 
 
-@click.command("unpause", epilog="Example: leadsman unpause. What waited starts in the order it came.")
+@click.command("unpause", epilog=examples("leadsman unpause", note="What waited starts in the order it came."))
 @click.pass_obj
 def command(setting: Setting) -> int:
     """New runs start again."""

@@ -15,7 +15,7 @@ import click
 
 from bot import recheck, sources
 from bot.cli import table
-from bot.cli.clicked import Setting, json_option
+from bot.cli.clicked import Setting, examples, json_option
 from bot.cli.options import say
 from bot.errors import Forbidden, Gone, Unavailable, UserError
 from bot.invisible import made_visible
@@ -29,12 +29,6 @@ from gitops.git import GitError
 from gitops.mirror import Mirror
 from gitops.names import is_sha
 
-EPILOG = """
-Examples: leadsman verify HEAD --key leadsman.pub; leadsman verify report.json --logs . --rerun.
-
-Exit code 0 if all of it holds, 1 where something differs, 3 where something could not be checked, or nothing could.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -45,7 +39,13 @@ class Asked:
     folder: Path | None = None
 
 
-@click.command(epilog=EPILOG)
+@click.command(
+    epilog=examples(
+        "leadsman verify HEAD --key leadsman.pub",
+        "leadsman verify report.json --logs . --rerun",
+        note="Exit code 0: all of it holds; 1: something differs; 3: something could not be checked, or nothing could.",
+    )
+)
 @click.argument("report")
 @click.option("--key", metavar="FILE|URL", help="The bot's public key; default: this home's own.")
 @click.option("--repo", metavar="DIR|URL", help="The repository; default: the clone that you are in.")

@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from bot.cli import failures
-from bot.cli.commands import COMMANDS
 from bot.cli.words import Words, read
 from bot.errors import Unavailable, UsageError
 from tests.bot.console import SCRIPT, leadsman
-from tests.stories import nursery
 
 HEAVY = ("click", "pydantic", "sqlalchemy", "flask", "github", "git", "rich", "argparse", "requests")
-
-
-def test_help_lists_every_command_and_takes_examples_that_exist(tmp_path: Path) -> None:
-    code, out, err = leadsman("--help", cwd=tmp_path)
-    assert (0, "") == (code, err)
-    for name, command in COMMANDS.items():
-        assert f"  {name:<10}  {command.about}\n" in out
-    examples = [line.split()[1] for line in out.splitlines() if line.startswith("  leadsman ")]
-    assert len(examples) >= 5
-    assert set(examples) <= set(COMMANDS)
 
 
 @pytest.mark.parametrize(
@@ -42,16 +28,6 @@ def test_what_must_be_quick_imports_nothing_heavy(argv: list[str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set() == set(HEAVY) & set(done.stderr.split())
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_of_the_table_is_there_and_tells_how_it_is_used(name: str, tmp_path: Path) -> None:
-    assert find_spec(COMMANDS[name].module) is not None
-    code, out, _ = nursery.leadsman(name, "--help", cwd=tmp_path)
-    assert 0 == code
-    assert f"leadsman {name}" in out
-    shown = re.findall(r"leadsman (?:--(?:home|config) \S+ |-v )*([a-z]+)\b", out)
-    assert set() == set(shown) - set(COMMANDS)
 
 
 def test_no_command_is_refused_with_2_and_the_list(tmp_path: Path) -> None:
