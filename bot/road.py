@@ -146,6 +146,7 @@ class Road:
             self._observe(run_id, step, ended=False)
             wait = self._work[step](ages)
             if wait is not None:
+                self._hints.put(Hint("state"))  # it stands here for a while
                 return wait.seconds
             self._observe(run_id, step, ended=True)
             self._ledger.note(run_id, tries=0, **({} if step == "close" else {"phase": step, "reason": ""}))

@@ -84,7 +84,7 @@ def test_status_tells_what_runs_what_waits_and_why(town: Town) -> None:
     first, second = town.pull_of(repo), town.pull_of(repo, head="other", files={"o.txt": "x"})
     town.start()
     town.says(first, "/run wait")
-    town.until("it runs", lambda: fleet(town)["running"] == 1)
+    state_once(town, "it runs", lambda now: now["running"] == 1 and now["runs"][0]["phase"] == "start")
     town.says(second, "/run fix")
     state = town.until(
         "one waits", lambda: (now := fleet(town))["pending"] == 1 and now["waiting"][0]["reason"] and now
