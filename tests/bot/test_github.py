@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from bot.forges import CommitStatus, Forge
 from bot.forges.github import Settings, connect
 from bot.forges.github.client import Github
 from bot.model import Actor, IssueRef, Permission, PullRef, Repo, Sha
+from bot.repositories import Repositories
 from tests.bot.surroundings import around
 from tests.world import Files, Link, Pull, Repository, World
 
@@ -162,6 +164,16 @@ def test_a_fork_is_known_as_one_and_a_deleted_fork_too(forge: Github, shop: Repo
 def test_a_repository_written_in_other_letters_is_no_fork(forge: Github, pull: Pull, world: World) -> None:
     world.repositories["Acme/Shop"] = world.repositories["acme/shop"]
     assert not forge.pull(PullRef(Repo("github", "Acme/Shop"), pull.number)).is_fork
+
+
+def test_a_repository_has_one_mirror_whatever_letters_its_name_is_written_in(forge: Github, tmp_path: Path) -> None:
+    repositories = Repositories(tmp_path, {"github": forge})
+    made = repositories.mirror(Repo("github", "Acme/Shop"))
+    assert made == replace(repositories.mirror(Repo("github", "acme/shop")), remote=made.remote)
+    assert made.path != repositories.mirror(Repo("github", "acme/shop2")).path
+    assert repositories.put_aside() == []
+    made.trash.mkdir()
+    assert repositories.put_aside() == [made.trash]
 
 
 def test_the_changed_files_have_both_names_of_a_rename_and_all_pages(forge: Github, shop: Repository) -> None:
