@@ -27,6 +27,7 @@ from bot.invisible import made_visible
 from bot.liveness import cancel_asked
 from bot.model import Command, Commented, Intent, IssueRef, PullRef, TicketRef
 from bot.rundir import RunDir, all_runs, read_json
+from bot.slots import DISPATCHED, dispatched
 from bot.store import StoreSettings, books, facts, runs, schema
 from bot.store.engine import FILE, UNBUILT, Store, open_store
 
@@ -97,6 +98,7 @@ def open_or_rebuild(settings: StoreSettings, home: Path) -> tuple[Store, Rebuilt
 
 def _build(connection: sa.Connection, home: Path) -> Rebuilt:
     rebuilt = rebuild(connection, home / "runs", own_name(home))
+    facts.put(connection, DISPATCHED, str(max(dispatched(connection), runs.begun(connection))))
     facts.drop(connection, UNBUILT)
     return rebuilt
 

@@ -189,6 +189,11 @@ def pending(connection: sa.Connection) -> int:
     return connection.execute(query).scalar_one()
 
 
+def begun(connection: sa.Connection) -> int:
+    """How many were ever given a slot, as far as the index knows."""
+    return connection.execute(sa.select(sa.func.count()).where(runs.host != "")).scalar_one()
+
+
 def reported(connection: sa.Connection) -> int:
     """How many are closed with a report."""
     query = sa.select(sa.func.count()).where(runs.closed_at.is_not(None), runs.reason != HELD)

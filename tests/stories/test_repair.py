@@ -123,7 +123,9 @@ def test_a_store_that_is_missing_is_empty_but_for_the_runs_that_have_directories
     assert database(town).exists()
     town.start()
     state = fleet(town)
-    assert (1, 1, 0) == tuple(state[key] for key in ("active_runs", "running", "pending"))
+    assert (1, 1, 0, 4, 3) == tuple(
+        state[key] for key in ("active_runs", "running", "pending", "dispatched", "reports")
+    )
     go.touch()
     answer(town, pull, "**Published** `wait`")
     town.until("all are closed", lambda: town.closed(4))
