@@ -15,6 +15,9 @@ STARTUP_GRACE, BLOCKED_GRACE, KILL_GRACE = 120.0, 60.0, 5.0
 NEXT_ROUND, TURN_OVER = "next_round", "turn_over"
 """`stop_reason` of a run that was asked to stop after its turn, and did not by itself."""
 
+BY_SIGNAL = "a signal"
+"""`cancelled_by` of a run whose supervisor was sent SIGTERM: by somebody, or by a host that goes down."""
+
 GRACES = {"startup_grace": STARTUP_GRACE, "blocked_grace": BLOCKED_GRACE, "kill_grace": KILL_GRACE}
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot import processes
-from bot.endings import KILL_GRACE
+from bot.endings import BY_SIGNAL, KILL_GRACE
 from bot.errors import UserError
 from bot.processes import Process
 from bot.rundir import Broken, RunDir, is_locked, read_json, take_lock, time_text, write_json
@@ -34,6 +34,8 @@ ASKED_TO_END = ("created", "blocked", "lost")
 """States without a process in which a run can still be cancelled: it may never have begun, or be resumed."""
 
 LOST = "ended without reporting (killed, or the host went away)"
+
+SHUT_DOWN = "ended with its host, which was shut down or restarted"
 
 NEVER_BEGAN = "was never started (whoever handed it off was killed before)"
 
@@ -65,6 +67,8 @@ def reading(path: Path) -> Status:
         return _write_off(run)
     if status["state"] == "created" and _never_began(run):
         return _write_off(run)
+    if _went_down_with_its_host(run, status):
+        return _write_off(run)
     if status["state"] != "running" or _is_supervised(run, status):
         return status
     status = status_of(run) or status  # its last word came before the lock was free
@@ -82,6 +86,14 @@ def _never_began(run: RunDir) -> bool:
     except OSError:
         return False
     return age > BEGINS_WITHIN and not is_locked(run.alive_lock) and not remains(run.path)
+
+
+def _went_down_with_its_host(run: RunDir, status: Status) -> bool:
+    """Whether nobody asked for its end but a signal, before a restart of the host: that is how a host ends all there
+    is, and no decision that the run is not wanted any more."""
+    if (status["state"], status.get("cancelled_by")) != ("cancelled", BY_SIGNAL) or is_there(run.cancel):
+        return False
+    return status.get("boot_id") != processes.boot_id()
 
 
 def _reading_without_status(run: RunDir, status: Status | None) -> Status:
@@ -135,6 +147,8 @@ def _gone(run: RunDir) -> Status:
     if status["state"] in ("created", "running"):
         why = LOST if status["state"] == "running" else NEVER_BEGAN
         return {**status, **now, "state": "lost", "error": why}
+    if _went_down_with_its_host(run, status):
+        return {**status, "state": "lost", "stop_reason": None, "error": SHUT_DOWN, "updated": time_text()}
     return status
 
 

@@ -28,7 +28,7 @@ if not __package__:  # started by its path: only the standard library is found y
 
 from bot import processes
 from bot.command import IGNORED, Command
-from bot.endings import NEXT_ROUND, TURN_OVER, Limits, grace, meaning
+from bot.endings import BY_SIGNAL, NEXT_ROUND, TURN_OVER, Limits, grace, meaning
 from bot.statefiles import LastState, discard, read_json, take_lock, time_text, write_json
 from bot.words import Listener, Words
 
@@ -159,7 +159,11 @@ class Supervisor:
 
     def turn(self) -> bool:
         """Does what is due now. True: nothing of the run is alive."""
+        went_on = self.exit is None
         childless = self._reap()
+        if went_on and self.exit is not None and self.term_came and self.stop_reason is None:
+            # A host that goes down tells everybody to end: whatever the command made of that, it is not its own end.
+            self.stop_reason = self._cancel_reason()
         self._listen()
         if self.limits.began is None:
             self._look_for_passes()
@@ -243,7 +247,7 @@ class Supervisor:
 
     def _cancel_reason(self) -> str:
         asked: dict[str, Any] = read_json(self.path("cancel.json")) or {}
-        self.status["cancelled_by"] = str(asked.get("by") or "a signal")
+        self.status["cancelled_by"] = str(asked.get("by") or BY_SIGNAL)
         return str(asked.get("reason") or "cancelled")
 
     def _listen(self) -> None:

@@ -13,7 +13,18 @@ from typing import Any
 import pytest
 
 from bot import liveness, processes
-from bot.liveness import LOST, cancel_asked, end, pidfd_of_supervisor, reading, remains, request_cancel, settled
+from bot.liveness import (
+    LOST,
+    SHUT_DOWN,
+    cancel_asked,
+    end,
+    is_interrupted,
+    pidfd_of_supervisor,
+    reading,
+    remains,
+    request_cancel,
+    settled,
+)
 from bot.rundir import RunDir, is_locked, read_json, take_lock, write_json
 from tests.bot.console import SCRIPT
 from tests.bot.harbour import PYTHON, WAIT, Fifo, Harbour, alive, await_end, command, kill, supervisor
@@ -301,6 +312,28 @@ def test_sigterm_to_the_supervisor_cancels(harbour: Harbour) -> None:
     os.kill(supervisor(run), signal.SIGTERM)
     status = harbour.ended(run)
     assert ("cancelled", "a signal") == (status["state"], status["cancelled_by"])
+    changed(run, boot_id="another")  # it was the host that went down, then: nobody has decided anything
+    after = reading(run.path)
+    assert ("lost", SHUT_DOWN, status["finished"], True) == (
+        after["state"],
+        after["error"],
+        after["finished"],
+        is_interrupted(after),
+    )
+    assert after == read_json(run.status)
+
+
+def test_a_command_that_ends_well_since_its_host_goes_down_is_not_done(harbour: Harbour) -> None:
+    said = Fifo(harbour.folder / "said")
+    run = harbour.start("sh", "-c", "trap 'exit 0' TERM; echo >said; while :; do sleep 1000 & wait; done")
+    said.line()
+    watcher = supervisor(run)
+    os.kill(watcher, signal.SIGSTOP)  # both are told at once
+    os.kill(watcher, signal.SIGTERM)
+    kill(command(run), signal.SIGTERM)
+    os.kill(watcher, signal.SIGCONT)
+    status = harbour.ended(run)
+    assert ("cancelled", "a signal", 0) == (status["state"], status["cancelled_by"], status["exit_code"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE])

@@ -146,16 +146,20 @@ def test_a_live_run_is_not_resumed_and_not_retried_and_its_pid_is_named(town: To
     answer(town, pull, "**Cancelled**")
 
 
-def restart_the_host(town: Town, run: RunDir) -> None:
-    """Kills all at once; what is written down is of an earlier boot then."""
+def restart_the_host(town: Town, run: RunDir, *, tells: bool) -> None:
+    """Kills all at once, or tells them to end before, as a host does that is shut down; what is written down is of an
+    earlier boot then."""
     town.kill()
     status: dict[str, Any] = read_json(run.status) or {}
-    os.killpg(os.getpgid(status["supervisor_pid"]), signal.SIGKILL)
+    if not tells:
+        os.killpg(os.getpgid(status["supervisor_pid"]), signal.SIGKILL)
     for pid in (status["supervisor_pid"], *town.processes()):
         try:
-            kill(pid)
+            kill(pid, signal.SIGTERM if tells else signal.SIGKILL)
         except ProcessLookupError:
             continue
+    status = read_json(run.status) or {}
+    assert status["state"] == ("cancelled" if tells else "running")
     write_json(run.status, {**status, "boot_id": "00000000-0000-0000-0000-000000000000"})
 
 
@@ -168,7 +172,7 @@ def test_after_a_restart_of_the_host_a_run_waits_for_people_in_its_worktree(town
     town.says(pull, "/run wait")
     town.until("it runs", lambda: list((town.home / "worktrees").glob("*/work.txt")) or None)
     (run,) = town.runs()
-    restart_the_host(town, RunDir(run))
+    restart_the_host(town, RunDir(run), tells="leadsman" in how)
     town.start()
     said = answer(town, pull, "was **interrupted**")
     assert f"/resume {run.name}\n/cancel {run.name}" in said
