@@ -64,7 +64,8 @@ def test_who_reads_the_report_may_ask_for_the_next_run_at_once(town: Town) -> No
 
 def test_what_the_command_leaves_uncommitted_is_committed_by_the_bot(town: Town) -> None:
     repo = town.repo()
-    town.task("leave", ["sh", "-c", "echo new > new.txt; echo more >> README.md"])
+    told = 'env | grep ^LEADSMAN_ >variables; cat "$LEADSMAN_TICKET" >ticket'
+    town.task("leave", ["sh", "-c", f"echo new > new.txt; echo more >> README.md; {told}"])
     pull = town.pull_of(repo)
     town.start()
     town.says(pull, "/run leave")
@@ -73,7 +74,22 @@ def test_what_the_command_leaves_uncommitted_is_committed_by_the_bot(town: Town)
     assert "the last one by the bot: the command left it uncommitted" in said
     assert "not checked by any command" in said
     branch = f"leadsman/run/{run.name}"
-    assert repo.files(branch)["new.txt"] == "new\n"
+    files = repo.files(branch)
+    assert files["new.txt"] == "new\n"
+    assert json.loads(files["ticket"])["author"] == "alice"
+    variables = dict(line.split("=", 1) for line in files["variables"].splitlines())
+    assert variables["LEADSMAN_DEADLINE"].isdigit()
+    wanted = {
+        "RUN_ID": run.name,
+        "RUN_DIR": str(run),
+        "STATUS_LOG": str(run / "status.log"),
+        "REPORT": str(run / "worker-report.md"),
+        "TICKET": str(run / "ticket.json"),
+        "BASE": repo.sha("topic"),
+        "BRANCH": f"leadsman/{run.name}",
+        "MAX_TURNS": str(json.loads((run / "intent.json").read_text())["limit"]["turns"]),
+    }
+    assert wanted == {name: variables[f"LEADSMAN_{name}"] for name in wanted}
     assert trailers_of(town, repo.git.path, f"refs/heads/{branch}")["Leadsman-Run"] == run.name
 
 
