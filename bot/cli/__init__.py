@@ -21,7 +21,7 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 130, 14
 
 
 def main() -> int:
-    """The console script. Answers the exit code."""
+    """What the console script comes to. Answers the exit code."""
     if sys.argv[1:3] == ["pass", "run"] and sys.argv[3:4] not in (["-h"], ["--help"]):
         # It stands before commands that take milliseconds themselves: even finding the verb would cost as much again.
         from bot.cli import pass_
@@ -61,10 +61,10 @@ def _write_what_can_be_written() -> None:
 
 
 def _guarded(argv: Sequence[str]) -> int:
-    from bot.cli import install
+    import leadsman
     from bot.cli.words import Words, read
 
-    incomplete = install.problem()
+    incomplete = leadsman.problem()
     if incomplete is not None:
         sys.stderr.write(f"{incomplete}\n")
         return EXIT_FAILED

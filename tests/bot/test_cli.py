@@ -184,22 +184,21 @@ def test_it_refuses_to_start_with_a_package_missing_or_of_somebody_else(tmp_path
     source = Path(__file__).parents[2]
     for name in ("bot", "gitops", "handlers"):
         shutil.copytree(source / name, here / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (there / "webhooks").mkdir(parents=True)
-    (there / "webhooks/__init__.py").touch()
+    shutil.copy(source / "leadsman.py", here)
+    for name in ("webhooks", "bot"):
+        (there / name).mkdir(parents=True)
+        (there / name / "__init__.py").touch()
     end = "install Leadsman into a virtual environment of its own.\n"
     assert (1, f"Leadsman can't start: its package `webhooks` is missing in {here}; {end}") == _started(here)
-    code, err = _started(here, there)
-    assert 1 == code
-    assert err == (
-        f"Leadsman can't start: its packages are in {here}, but `webhooks` is found in {there}, where something else "
-        f"has that name; {end}"
-    )
+    for name, folders in (("webhooks", (here, there)), ("bot", (there, here))):
+        said = f"its packages are in {here}, but `{name}` is found in {there}, where something else has that name"
+        assert (1, f"Leadsman can't start: {said}; {end}") == _started(*folders)
 
 
 def _started(*folders: Path) -> tuple[int, str]:
     """Exit code and stderr of Leadsman found in `folders` alone: without the environment's own packages (-S)."""
     paths = [str(folder) for folder in folders]
-    code = f"import sys; sys.path[:0] = {paths!r}; from bot.cli import main; sys.exit(main())"
+    code = f"import sys; sys.path[:0] = {paths!r}; from leadsman import main; sys.exit(main())"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code, "--help"], capture_output=True, text=True, check=False
     )
