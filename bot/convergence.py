@@ -68,6 +68,10 @@ class Convergence(NamedTuple):
 class UnreadableRuns(Exception):
     """The runs can't be read, or not all of them, so they can't be judged; the text says why."""
 
+    def __init__(self, why: str, readable: Iterable[JudgedRun] = ()) -> None:
+        super().__init__(why)
+        self.readable = tuple(readable)
+
 
 def judge(runs: Iterable[JudgedRun], since: float) -> Convergence:
     """The verdict on the runs created at or after `since`."""
@@ -126,19 +130,27 @@ class Verdicts:
 
 
 def runs_of_file(path: Path) -> list[JudgedRun]:
-    """The runs that `leadsman runs --jsonl` printed; of two lines about one the later counts. Raises UnreadableRuns."""
+    """The runs that `leadsman runs --jsonl` printed; of two lines about one the later counts.
+
+    Raises UnreadableRuns, with those that can be read.
+    """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as problem:
+        lines = path.read_text(encoding="utf-8", errors="backslashreplace").split("\n")
+    except OSError as problem:
         raise UnreadableRuns(f"{path} can't be read: {problem}") from problem
     found: dict[str, JudgedRun] = {}
+    wrong = []
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 run = _parsed(json.loads(line))
             except (ValueError, KeyError, TypeError, RecursionError) as problem:
-                raise UnreadableRuns(f"{path}:{number} is no run: {problem!r}") from problem
-            found[run.run] = run
+                wrong.append(f"{path}:{number} is no run: {problem!r}")
+            else:
+                found[run.run] = run
+    if wrong:
+        more = f" ({len(wrong)} such lines)" if len(wrong) > 1 else ""
+        raise UnreadableRuns(f"{wrong[0]}{more}", found.values())
     return list(found.values())
 
 

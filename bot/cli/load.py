@@ -161,7 +161,11 @@ def _convergence(
         if kept is None and verdict.converged is not None and verdicts is not None:
             home.make(house)
             verdicts.freeze(since, verdict)
-    except (UnreadableRuns, OSError) as problem:
+    except UnreadableRuns as problem:
+        trouble.append(str(problem))
+        runs = list(problem.readable)
+        verdict = judge(runs, since)._replace(converged=None)  # what can't be read may belong to them
+    except OSError as problem:
         trouble.append(str(problem))
     return runs, kept or verdict.as_json()
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bot.ages import Ages, Checked, Ended, Ran, Sealed, Verdict
-from bot.convergence import JudgedRun, Verdicts, judge, timeout_class
+from bot.convergence import JudgedRun, UnreadableRuns, Verdicts, judge, runs_of_file, timeout_class
 from bot.model import Blocked, Cancelled, Failed, Lost, Outcome, Published, Sha, Unchanged
 from bot.rundir import RunDir, write_json
 from bot.runlist import looking_at, runs_of_store
@@ -151,13 +151,22 @@ def test_the_later_line_about_a_run_counts_and_dates_are_moments(environ: dict[s
         '{"run": "x", "created_at": "1970-01-01", "status": "done", "reached_review": true, "fix_rounds": 0}',
         '{"run": 5, "created_at": 1, "status": "done", "reached_review": true, "fix_rounds": 0, "error": null}',
         "[" * 5000,
+        TEN[0].jsonl().replace("done", "do\udcffne"),
     ],
 )
-def test_a_line_that_is_no_run_leaves_the_verdict_pending(environ: dict[str, str], tmp_path: Path, line: str) -> None:
+def test_a_line_that_is_no_run_is_told_and_the_others_are_read(tmp_path: Path, line: str) -> None:
     file = tmp_path / "runs.jsonl"
-    file.write_text("".join(f"{item.jsonl()}\n" for item in TEN) + line)
+    file.write_text(f"{line}\n" + "".join(f"{item.jsonl()}\n" for item in TEN), errors="surrogateescape")
+    with pytest.raises(UnreadableRuns, match=":1 is no run") as told:
+        runs_of_file(file)
+    assert TEN == list(told.value.readable)
+
+
+def test_a_line_that_is_no_run_leaves_the_verdict_pending(environ: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "runs.jsonl"
+    file.write_text("".join(f"{item.jsonl()}\n" for item in TEN) + "{")
     found = convergence(environ, "--runs", str(file), code=1)
-    assert found["converged_within_2_fix_rounds"] is None
+    assert (10, None) == (found["runs_considered"], found["converged_within_2_fix_rounds"])
 
 
 def test_a_missing_file_of_runs_can_not_be_read(environ: dict[str, str], tmp_path: Path) -> None:
