@@ -24,6 +24,7 @@ KINDS: dict[str, type] = {
     **dict.fromkeys(("round", "rounds", "pid_started", "supervisor_started", "exit_code", "signal", *PIDS), int),
     **dict.fromkeys(("run_id", "task", "state", "boot_id", "driver", "session", "stop_reason", "error"), str),
     **dict.fromkeys(("usage", "word", "asked_to_stop"), dict),
+    **dict.fromkeys(("seconds", "waited"), float),
 }
 """Fields of `status.json` that are read -> what they are. A run can write anything there."""
 

@@ -110,6 +110,8 @@ class Supervisor:
         if spec.get("time_limit") is not None:
             deadline = int(time.time() + spec["time_limit"])
             spec = {**spec, "env": {**spec["env"], "LEADSMAN_DEADLINE": str(deadline)}}
+        if spec.get("passes_note"):
+            discard(spec["passes_note"])  # of an earlier start: that one's time would have run out since
         try:
             self.control = self._make_control()
             os.close(os.open(self.path("status.log"), os.O_RDONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600))
@@ -193,9 +195,17 @@ class Supervisor:
             self.reaped += 1
             if pid == self.status["pid"] and self.exit is None:
                 self.exit = ended
-                if self.limits.began is None:
-                    self._look_for_passes()  # it may be over before anybody looked
-                self.status["seconds"] = round(time.monotonic() - (self.limits.began or self.began), 3)
+                self._count_seconds()
+
+    def _count_seconds(self) -> None:
+        """How long the command took: where it never had its CPU passes, it only waited for them."""
+        now = time.monotonic()
+        if self.limits.began is None:
+            self._look_for_passes()  # it may be over before anybody looked
+        if self.limits.began is None:
+            self.status |= {"seconds": 0.0, "waited": round(now - self.began, 3)}
+        else:
+            self.status["seconds"] = round(now - self.limits.began, 3)
 
     def _look_for_passes(self) -> None:
         """Whether the CPU passes are held by now (`bot.passes.wrapped`): what can run out begins with them."""

@@ -24,6 +24,7 @@ from bot.model import Intent, Run, Sha
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json, write_json, write_text
 from bot.statefiles import discard
+from bot.status import sound
 from bot.tasks import Check
 from bot.worksite import check_environment, supervised
 from gitops import evidence, worktree
@@ -191,7 +192,7 @@ def ran_of(run_dir: Path, folder: Path, what: str, masking: Masking, *, at: Sha 
     It is worked out once, with the log put right, and kept as `ran.json`: a log may be large. A run that is started
     again in its folder is worked out anew.
     """
-    status: dict[str, Any] = read_json(RunDir(folder).status) or {}
+    status = sound(read_json(RunDir(folder).status) or {})
     kept = folder / "ran.json"
     if kept.exists() and read_json(kept) and (known := _Kept.load(kept)).finished == str(status.get("finished")):
         return known.ran
@@ -218,8 +219,8 @@ def _ran(run_dir: Path, folder: Path, status: dict[str, Any], log: Settled, **ab
         argv=tuple(spec.get("command") or spec.get("argv") or ()),
         exit_code=status.get("exit_code"),
         signal=status.get("signal"),
-        seconds=round(max(0.0, float(status.get("seconds") or 0.0)), 3),
-        waited=(read_json(folder / "passes.json") or {}).get("waited"),
+        seconds=round(max(0.0, status.get("seconds") or 0.0), 3),
+        waited=status.get("waited"),
         stop_reason=str(status.get("stop_reason") or ""),
         log=str(RunDir(folder).worker_log.relative_to(run_dir)),
         log_bytes=log.size,
@@ -232,9 +233,11 @@ def _ran(run_dir: Path, folder: Path, status: dict[str, Any], log: Settled, **ab
     )
 
 
-def _use(used: Mapping[str, float]) -> Use:
-    cpu = round(used["user_seconds"] + used["system_seconds"], 3)
-    return Use(cpu_seconds=cpu, max_rss_kib=int(used["max_rss_kib"]))
+def _use(used: Mapping[str, object]) -> Use | None:
+    match used:
+        case {"user_seconds": float(user), "system_seconds": float(system), "max_rss_kib": int(most)}:
+            return Use(cpu_seconds=round(user + system, 3), max_rss_kib=most)
+    return None
 
 
 def shown_path(path: str) -> str:
