@@ -168,14 +168,16 @@ def _registered(mirror: Mirror, root: Path) -> list[Worktree]:
 
 def _prune(mirror: Mirror, keep: Collection[Path]) -> None:
     """Remove registrations whose folder is gone: a run can make worktrees of its own in the mirror. Those that are
-    there stay: whoever made them may still be at work. One that is being made is locked, and has no folder yet."""
+    there stay: whoever made them may still be at work. One that is being made is locked, and has no folder yet. That of
+    a run's worktree goes with its run, which may have removed the folder itself: it knows what there is to recover."""
     registrations = mirror.path / "worktrees"
     for registration in sorted(registrations.iterdir()) if registrations.is_dir() else ():
         with suppress(OSError):
             folder = Path(os.fsdecode((registration / "gitdir").read_bytes().rstrip(b"\n"))).parent
             lock = registration / "locked"
             being_made = lock.exists() and time.time() - lock.stat().st_mtime < BEING_MADE_SECONDS
-            if folder not in keep and not being_made and not os.path.lexists(folder):
+            of_a_run = bool(ready_on(registration))
+            if folder not in keep and not being_made and not of_a_run and not os.path.lexists(folder):
                 trash.discard(registration, mirror.trash)
 
 

@@ -263,6 +263,18 @@ def test_a_sweep_removes_what_nobody_keeps(mirror: Mirror, main: str, place: Pat
     assert worktree.sweep(mirror, place, lambda: {kept.path, nested.path}) == []
 
 
+def test_a_sweep_elsewhere_costs_a_run_that_removed_its_worktree_no_commit(
+    mirror: Mirror, main: str, place: Path, tmp_path: Path
+) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    work = commit_in(tree, "a")
+    trash.discard(tree.path, mirror.trash)
+    worktree.sweep(mirror, tmp_path / "spares", list)
+    worktree.drop(mirror, tree.path, recover=RECOVER)
+    assert work == refs_of(mirror)[RECOVER]
+    assert "refs/heads/leadsman/run" not in refs_of(mirror)
+
+
 def test_a_sweep_leaves_what_comes_while_it_asks_who_is_there(mirror: Mirror, place: Path) -> None:
     (place / "stray").mkdir(parents=True)
 
