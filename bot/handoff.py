@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from bot.errors import UserError
 from bot.launchers import start
 from bot.launchers.tmux import session_of
-from bot.liveness import end, is_over, living, reading, settled
+from bot.liveness import end, is_over, reading, settled
+from bot.living import living
 from bot.processes import environment_of, look
 from bot.rundir import Broken, RunDir, create, is_locked, new_run_id, read_json, take_lock, write_json
 from bot.statefiles import discard, is_there

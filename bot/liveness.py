@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from bot import processes
 from bot.endings import BY_SIGNAL, KILL_GRACE
 from bot.errors import UserError
+from bot.living import living, remains
 from bot.processes import Process
 from bot.rundir import Broken, RunDir, is_locked, read_json, take_lock, time_text, write_json
 from bot.statefiles import is_there
@@ -159,54 +160,6 @@ def is_interrupted(status: Mapping[str, object]) -> bool:
 
 def is_over(status: Status) -> bool:
     return status.get("state") in OVER
-
-
-def remains(path: Path) -> list[Process]:
-    """What is alive of the run and may be ended: all that `living` finds, without what we were called by."""
-    everyone = processes.everyone()
-    found = _of_run(RunDir(path), everyone) - processes.above(os.getpid(), everyone)
-    return [everyone[pid] for pid in sorted(found) if not everyone[pid].zombie]
-
-
-def living(path: Path) -> list[Process]:
-    """What is alive of the run: by `LEADSMAN_RUN_ID` in its environment, its session, the command's pid and start time,
-    and whatever is below those. Never the supervisor, other runs or ourselves.
-
-    What called us is among it where the run asks about itself; not after a reboot, which no run outlives.
-    """
-    run = RunDir(path)
-    everyone = processes.everyone()
-    found = _of_run(run, everyone) - {os.getpid()}
-    if (status_of(run) or {}).get("boot_id") != processes.boot_id():
-        found -= processes.above(os.getpid(), everyone)
-    return [everyone[pid] for pid in sorted(found) if not everyone[pid].zombie]
-
-
-def _of_run(run: RunDir, everyone: dict[int, Process]) -> set[int]:
-    found = {pid for pid in everyone if _names(pid, run.run_id)} | _by_number(status_of(run) or {}, everyone)
-    supervisors = {pid for pid in everyone if processes.supervises(pid)}
-    found -= supervisors
-    return found | {process.pid for process in processes.below(found, everyone, barring=supervisors)}
-
-
-def _names(pid: int, run_id: str) -> bool:
-    return os.fsencode(f"LEADSMAN_RUN_ID={run_id}") in processes.environment_of(pid)
-
-
-def _by_number(status: Status, everyone: dict[int, Process]) -> set[int]:
-    """By the recorded pids, which mean nothing after a reboot, and another process once they are used again."""
-    if status.get("boot_id") != processes.boot_id():
-        return set()
-    command = everyone.get(status.get("pid") or 0)
-    found = {command.pid} if command and command.started == status.get("pid_started") else set()
-    session, since = status.get("supervisor_pid"), status.get("supervisor_started")
-    leader = everyone.get(session or 0)
-    if session and since is not None and (leader is None or leader.started == since):
-        # A session's id is not given to anybody else while one of its processes lives.
-        found |= {
-            process.pid for process in everyone.values() if process.session == session and process.started >= since
-        }
-    return found
 
 
 # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────────

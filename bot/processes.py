@@ -14,13 +14,14 @@ from collections.abc import Collection, Iterable
 class Process:
     """One process as /proc/<pid>/stat shows it. `started`, in clock ticks since boot, makes the pid an identity."""
 
-    __slots__ = ("parent", "pid", "session", "started", "zombie")
+    __slots__ = ("group", "parent", "pid", "session", "started", "zombie")
 
     def __init__(self, pid: int, stat: bytes) -> None:
         fields = stat[stat.rindex(b")") + 2 :].split()  # the name before it may hold anything, brackets too
         self.pid = pid
         self.zombie = fields[0] in b"ZX"
         self.parent = int(fields[1])
+        self.group = int(fields[2])
         self.session = int(fields[3])
         self.started = int(fields[19])
 

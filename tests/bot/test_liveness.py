@@ -21,10 +21,10 @@ from bot.liveness import (
     is_interrupted,
     pidfd_of_supervisor,
     reading,
-    remains,
     request_cancel,
     settled,
 )
+from bot.living import remains
 from bot.rundir import RunDir, is_locked, read_json, take_lock, write_json
 from tests.bot.console import SCRIPT
 from tests.bot.harbour import PYTHON, WAIT, Fifo, Harbour, alive, await_end, command, kill, supervisor
@@ -96,10 +96,11 @@ def test_what_ignores_sigterm_is_killed(harbour: Harbour, monkeypatch: pytest.Mo
     assert not alive(pid)
 
 
-@pytest.mark.parametrize("kept", ["session", "environment", "parent"])
+@pytest.mark.parametrize("kept", ["group", "session", "environment", "parent"])
 def test_what_is_left_is_found(harbour: Harbour, kept: str) -> None:
     scripts = {
-        "session": "env -i sleep 1000 & echo $! >said",
+        "group": "env -i sleep 1000 & echo $! >said",
+        "session": "set -m; sleep 1000 & env -i sleep 1000 & echo $! >said",
         "environment": "setsid sh -c 'echo $$ >said; exec sleep 1000' &",
         "parent": "setsid sh -c 'env -i sleep 1000 & echo $! >said; wait' &",
     }
@@ -155,6 +156,25 @@ def test_a_stranger_with_a_used_pid_is_never_signalled(harbour: Harbour) -> None
     finally:
         stranger.kill()
         stranger.wait()
+
+
+def test_a_session_whose_number_is_a_strangers_now_is_none_of_the_runs(harbour: Harbour) -> None:
+    run = harbour.make("true")
+    leader = subprocess.Popen(
+        ["sh", "-c", "sleep 1000 >/dev/null & echo $!"], start_new_session=True, stdout=subprocess.PIPE
+    )
+    stranger = int(leader.communicate()[0])
+    try:
+        process = processes.look(stranger)
+        assert process
+        assert leader.pid == process.session
+        numbers = {"pid": leader.pid - 1, "pid_started": process.started - 2, "supervisor_pid": leader.pid}
+        changed(run, state="running", boot_id=processes.boot_id(), supervisor_started=process.started - 2, **numbers)
+        assert remains(run.path) == []
+        assert end(run.path)["state"] == "lost"
+        assert alive(stranger)
+    finally:
+        os.kill(stranger, signal.SIGKILL)
 
 
 def _stat(started: int) -> bytes:
