@@ -103,6 +103,46 @@ def test_ignored_files_stay_out_and_changed_ones_that_are_tracked_do_not(tree: W
     assert content(tree.mirror, sealed.tip)["README.md"] == b"changed\n"
 
 
+def test_an_ignored_file_that_was_added_by_name_is_part_of_the_work(tree: Worktree, main: str, tmp_path: Path) -> None:
+    for name in (".gitignore", "run.log", "again.log", "gone.log", "kept.log", "away/x.log"):
+        Folder(tree.path).write(name, "*.log\n")
+    Folder(tree.path).git("add", "-f", "run.log", "gone.log", "away/x.log")
+    (tree.path / "gone.log").unlink()
+    (tree.path / "away").rename(tmp_path / "away")
+    (tree.path / "away").symlink_to(tmp_path / "away")
+    sealed = seal(tree, main)
+    assert set(content(tree.mirror, sealed.tip)) == {".gitignore", "README.md", "away", "run.log", "src/app.py"}
+    assert seal(tree, main).skipped == sealed.skipped == ()
+    (tree.registration / "index").write_text("nonsense")
+    (tree.path / "later").write_text("1")
+    assert "later" in content(tree.mirror, seal(tree, main).tip)
+
+
+def test_a_file_that_only_its_attributes_would_change_is_not_taken_for_changed(
+    mirror: Mirror, ada: Folder, place: Path
+) -> None:
+    ada.write("dos.txt", "one\r\ntwo\r\n")
+    ada.write("mixed.bat", "one\r\ntwo\n")
+    ada.write("id.c", "$Id: 123$\n")
+    ada.write("edited.txt", "one\r\n")
+    ada.write("staged.txt", "one\r\n")
+    ada.commit({})
+    ada.write(".gitattributes", "*.txt text\n*.bat text eol=crlf\n*.c ident\n")
+    ada.git("add", ".gitattributes")  # and nothing else, which would be put right along with it
+    ada.git("commit", "-q", "-m", "Attributes")
+    base = ada.git("rev-parse", "HEAD")
+    ada.push("HEAD:main")
+    mirror.refresh()
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=base)
+    assert seal(tree, base).tip == base, "nobody touched anything"
+    (tree.path / "edited.txt").write_bytes(b"two\r\n")
+    (tree.path / "mixed.bat").chmod(0o755)
+    (tree.path / "staged.txt").touch()  # what git has seen as it is, it does not look at again
+    Folder(tree.path).git("add", "--renormalize", "staged.txt")
+    figures = evidence.figures(mirror, base, seal(tree, base).tip)
+    assert ["edited.txt", "mixed.bat", "staged.txt"] == [file.path for file in figures.files]
+
+
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
 def test_a_change_that_the_index_was_told_to_hide_is_found(tree: Worktree, main: str, flag: str) -> None:
     Folder(tree.path).git("update-index", flag, "README.md")
