@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from bot.cli.table import plain
+from bot.cli.table import plain, show
 from tests.bot.console import SCRIPT, leadsman
 
 
@@ -35,6 +38,23 @@ def test_a_terminal_gets_rules_and_colour(tmp_path: Path) -> None:
     assert "\x1b[1m" in seen
     assert "\u2500\u2500" in seen
     assert "diploma" in seen
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("columns", [20, 60, 80, 100, 200])
+def test_no_terminal_is_too_narrow_for_the_id_of_a_run(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "20260105-090000-abcdef", "local:demo/abacus#1", "2026-01-05T09:00:00.000Z", "host_overloaded:"
+    run, on, at, why = words
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "stdout", seen := Terminal())
+    show(("RUN", "FOR", "SINCE", "WHY"), [(run, on, at, f"{why} the load is 9.9 on 2 CPUs"), (run, on, at, "")])
+    text = re.sub(r"\x1b\[[0-9;]*m", "", seen.getvalue())
+    assert [2, 2, 2, 1] == [text.count(word) for word in words]
+    assert "\u2500" not in text or max(map(len, text.splitlines())) <= columns
 
 
 def test_a_pipe_gets_plain_columns(tmp_path: Path) -> None:
