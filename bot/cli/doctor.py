@@ -73,7 +73,11 @@ def findings(setting: Setting) -> Iterator[Finding]:
     yield Finding("configuration", "ok", str(config.source or "none found: defaults"))
     for warning in config.warnings:
         yield Finding("configuration", "warning", str(warning))
-    folder = home.make(setting.home)
+    try:
+        folder = home.make(setting.home)
+    except UserError as problem:
+        yield Finding("home", "wrong", problem.text)
+        return
     yield _disk(setting)
     yield Finding("home", "ok", f"{folder}, {home.lock_state(folder)}")
     try:

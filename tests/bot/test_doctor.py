@@ -307,6 +307,14 @@ def test_without_permission_to_push_it_says_so(house: House) -> None:
     assert [("ok", "is protected on GitHub, too")] == house.about("acme/shop main")
 
 
+def test_a_home_that_can_not_be_is_one_of_its_lines(tmp_path: Path) -> None:
+    (tmp_path / "leadsman.toml").touch()
+    (tmp_path / "home").touch()
+    setting = Setting(home=tmp_path / "home", config_file=tmp_path / "leadsman.toml", verbose=False)
+    found = {finding.subject: finding.verdict for finding in findings(setting)}
+    assert ("ok", "wrong") == (found["git"], found["home"])
+
+
 def test_the_local_forge_needs_none_of_it(tmp_path: Path) -> None:
     (tmp_path / "leadsman.toml").write_text('[forges.here]\nkind = "local"\nroot = "repos"\n')
     done = leadsman("doctor", "--json", cwd=tmp_path)
