@@ -15,9 +15,10 @@ _BLOT = "***"
 
 _SCHEMES = r"[\"']?\s*[:=]\s*[\"']?(?:[Bb]asic|[Bb]earer|BASIC|BEARER|[Tt]oken|TOKEN)\s+)[^\s\"']+"
 
-SHAPES: tuple[re.Pattern[str], ...] = (
-    # Each begins with letters that are always there: so the search for it runs at the speed of memory, and a log of a
-    # gigabyte takes seconds. What a first group has found is no part of the secret, and stays.
+# Each of these begins with letters that are always there: so the search for it runs at the speed of memory, and a log
+# of a gigabyte takes seconds. What a first group has found is no part of the secret, and stays.
+
+TOKENS: tuple[re.Pattern[str], ...] = (
     re.compile(r"gh[pousr]_[A-Za-z0-9]{20,}"),  # GitHub tokens
     re.compile(r"github_pat_[A-Za-z0-9_]{20,}"),
     re.compile(r"glpat-[A-Za-z0-9_-]{20,}"),
@@ -33,6 +34,11 @@ SHAPES: tuple[re.Pattern[str], ...] = (
         r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
         re.DOTALL,
     ),
+)
+"""What is a secret wherever it stands."""
+
+SHAPES: tuple[re.Pattern[str], ...] = (
+    *TOKENS,
     re.compile(r"(://)[^/\s:@\"'<>]{0,200}:[^/\s@\"'<>]{0,2000}(?=@)"),  # credentials in a URL: name and password,
     re.compile(r"(https?://)[^/\s@\"'<>]{1,2000}(?=@)"),  # and a token alone
     *(re.compile(rf"({word}{_SCHEMES}") for word in ("authorization", "Authorization", "AUTHORIZATION")),

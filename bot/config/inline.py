@@ -6,17 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bot.config.places import Path
+from bot.masking import TOKENS
 
 _NAMES_SECRET = re.compile(r"_env$", re.IGNORECASE)
 _SECRET_FILE = re.compile(r"(token|secret|password|key)s?_file$", re.IGNORECASE)
-_TOKEN = re.compile(
-    r"(?:gh[opusr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|sk-[\w-]{20,}|xox[a-z]-[\w-]{10,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----)"
-)
 _BARE_KEY = re.compile(r"[0-9a-f]{40,}", re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _IN_ADDRESS = re.compile(
-    r"://[^/\s@:]*:[^/\s@]+@|^https?://[^/\s@]+@|://\S*[?&][\w-]*(?:password|passwd|token|secret|key)=[^&\s]",
+    r"://[^/\s@:]*:[^/\s@]+@|^postgres\w*://[^/\s@:]*:[^\s@]+@|^https?://[^/\s@]+@|://\S*[?&][\w-]*(?:password|passwd|token|secret|key)=[^&\s]",
     re.IGNORECASE,
 )
 _WITH_VALUE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=.")
@@ -54,11 +51,11 @@ def secret_files(settings: Mapping[str, object]) -> Iterator[str]:
 
 def _problem(path: Path, text: str) -> str | None:
     key = next((step for step in reversed(path) if isinstance(step, str)), "")
-    if _NAMES_SECRET.search(key) and (_TOKEN.search(text) or _BARE_KEY.fullmatch(text)):
+    if _NAMES_SECRET.search(key) and (_is_token(text) or _BARE_KEY.fullmatch(text)):
         return "holds the secret itself; it takes the NAME of the environment variable that holds it. Revoke this one"
     if _NAMES_SECRET.search(key) and not _VARIABLE.fullmatch(text):
         return "takes the name of an environment variable: letters, digits and _, no digit first"
-    if _TOKEN.search(text):
+    if _is_token(text):
         return "holds a secret, which is never written into this file. Revoke it, and pass the new one by environment"
     if key == "env" and (named := _WITH_VALUE.match(text)):
         return f'takes the name alone, "{named[1]}"; its value is never written into this file'
@@ -68,3 +65,7 @@ def _problem(path: Path, text: str) -> str | None:
             "(PostgreSQL takes it from PGPASSWORD or PGPASSFILE)"
         )
     return None
+
+
+def _is_token(text: str) -> bool:
+    return any(shape.search(text) for shape in TOKENS)

@@ -148,6 +148,20 @@ REFUSED = {
             "(PostgreSQL takes it from PGPASSWORD or PGPASSFILE)"
         ),
     ),
+    "password with a slash in an address": (
+        '[store]\nurl = "postgresql://bot:hun/ter2@db/leadsman"\n',
+        (
+            "2: [store] url: holds a password, which is never written into this file; leave it out of the address "
+            "(PostgreSQL takes it from PGPASSWORD or PGPASSFILE)"
+        ),
+    ),
+    "a key of a cloud": (
+        f'[[task]]\nname = "a"\nrun = ["x"]\nhelp = "{"AKIA" + "Z" * 16}"\n',
+        (
+            "4: [[task]] help: holds a secret, which is never written into this file. Revoke it, and pass the new one "
+            "by environment"
+        ),
+    ),
     "token in an address": (
         '[forges.gh]\nkind = "github"\ntoken_env = "T"\napi_url = "https://hunter2@ghe.example.org/api/v3"\n',
         (
@@ -397,6 +411,10 @@ def test_a_file_that_names_secret_files_must_not_be_readable_by_others(key: str,
     assert re.search(
         r"names a file with a secret, so others may not read this one: chmod o-r .*leadsman.toml", found[0]
     )
+
+
+def test_a_long_name_is_no_secret(tmp_path: Path) -> None:
+    assert [] == problems('[[task]]\nname = "a"\nrun = ["tools/task-runner-with-a-long-name"]\n', tmp_path)
 
 
 def test_a_file_that_names_no_secret_files_may_be_readable(tmp_path: Path) -> None:
