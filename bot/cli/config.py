@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -98,15 +99,23 @@ def _readable(source: Path | None) -> tuple[Sheet, ConfigErrors | None]:
 
 
 def _chosen(sheet: Sheet, wanted: str) -> tuple[Table, ...]:
-    """`forges` is every forge, `forges.github` the one of that name."""
-    top = wanted.partition(".")[0]
+    """`forges` is every forge, `forges.github` the one of that name; `task.verify` is a table within one."""
+    top, _, rest = wanted.partition(".")
     tables = explain(sheet, [top]) if top in TABLES else ()
     chosen = tuple(one for one in tables if wanted in (top, one.name.strip("[]")))
+    if not chosen:
+        chosen = tuple(filter(None, (_within(one, rest) for one in tables if not one.name.startswith(f"[{top}."))))
     if not chosen:
         raise UsageError(
             f'There is no table "{wanted}"{did_you_mean(wanted, TABLES) or "."} Known: {", ".join(TABLES)}.'
         )
     return chosen
+
+
+def _within(table: Table, name: str) -> Table | None:
+    """The keys of `table` that are in the table `name` of it."""
+    keys = tuple(key for key in table.keys if re.split(r"[.\[]", key.key)[0] == name)
+    return replace(table, keys=keys) if keys else None
 
 
 def _text(table: Table) -> str:

@@ -17,6 +17,7 @@ from bot.config.tables import TABLES, ByKind, Many, One
 from bot.config.values import written
 
 REQUIRED = "required"
+NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +85,37 @@ class _Present:
             key = field.alias or name
             inner = table_of(field.annotation)
             if inner is not None:
-                # Of several tables under one key, `[[task.verify]]`, the first is shown.
-                several = get_origin(field.annotation) is not None
-                yield from self.keys(inner, (*path, key, 0) if several else (*path, key), f"{prefix}{key}.")
+                for place, named in self._within((*path, key), key, several=get_origin(field.annotation) is not None):
+                    yield from self.keys(inner, place, f"{prefix}{named}.")
                 continue
             default = REQUIRED if field.is_required() else written(field.get_default(call_default_factory=True))
             value, source = self._now((*path, key), default)
             yield Key(f"{prefix}{key}", type_name(types[key]), default, field.description or "", value, source)
 
-    def _now(self, path: Path, default: str) -> tuple[str, str]:
-        """The key's value at the moment, and where it comes from."""
+    def _within(self, path: Path, key: str, *, several: bool) -> Iterator[tuple[Path, str]]:
+        """(place, name) of the table there; of each one of several, `[[task.verify]]`."""
+        if not several:
+            yield path, key
+            return
+        there = self._at(path)
+        count = len(there) if isinstance(there, list) else 0
+        for index in range(max(1, count)):
+            yield (*path, index), f"{key}[{index}]" if count > 1 else key
+
+    def _at(self, path: Path) -> Any:
+        """What the file says there; `NOTHING` where it says nothing."""
         value: Any = self.sheet.document
         for step in path:
             try:
                 value = value[step]
             except (KeyError, IndexError, TypeError):
-                return ("", "not set") if default == REQUIRED else (default, "default")
+                return NOTHING
+        return value
+
+    def _now(self, path: Path, default: str) -> tuple[str, str]:
+        """The key's value at the moment, and where it comes from."""
+        value = self._at(path)
+        if value is NOTHING:
+            return ("", "not set") if default == REQUIRED else (default, "default")
         secret = any(place[: len(path)] == path for place in self.secrets)
         return "***" if secret else written(value), f"{self.sheet.file}:{self.sheet.line(path)}"

@@ -107,6 +107,16 @@ def test_explain_takes_one_forge_by_its_name(tmp_path: Path) -> None:
     assert "[forges.<name>]" not in out
 
 
+def test_explain_takes_a_table_within_another_and_tells_of_each_of_several(tmp_path: Path) -> None:
+    write(tmp_path, '[[task]]\nname = "a"\nrun = ["x"]\n[[task.verify]]\nrun = ["y"]\n[[task.verify]]\nrun = ["z"]\n')
+    (table,) = json.loads(leadsman("config", "explain", "[[task.verify]]", "--json", cwd=tmp_path).out)
+    told = {key["key"]: (key["value"], key["source"]) for key in table["keys"]}
+    assert all(key.startswith("verify[") for key in told)
+    assert ('["y"]', "leadsman.toml:5") == told["verify[0].run"]
+    assert ('["z"]', "leadsman.toml:7") == told["verify[1].run"]
+    assert ("1", "default") == told["verify[1].repeat"]
+
+
 def test_explain_refuses_a_table_that_does_not_exist(tmp_path: Path) -> None:
     done = leadsman("config", "explain", "sever", cwd=tmp_path)
     assert 2 == done.code
