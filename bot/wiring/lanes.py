@@ -31,7 +31,8 @@ TRIES_IN_ORDER = 9
 """How often the others of its lane wait for a delivery for which the forge does not answer: some nine minutes."""
 
 DELIVERY_SECONDS = 24 * 3600
-"""How long a delivery is tried while the forge does not answer."""
+"""How long a delivery is tried while the forge does not answer; one that is older, and was sent again or replayed, as
+often as others wait for it."""
 
 
 class Lanes:
@@ -123,7 +124,7 @@ class Lanes:
     def _wait_for_the_right(self, entry: Entry, problem: Forbidden) -> None:
         """A token that is refused may be renewed: tried for a day, in a lane of its own, where it holds up nobody."""
         now = self._clock()
-        if not self._patient or now - entry.received_at > DELIVERY_SECONDS:
+        if not self._patient or _is_given_up(entry, now):
             self._inbox.failed(entry.id, str(problem), None)
             return
         retry_at = now + min(300.0, 2.0 ** min(entry.tries + 1, 9))
@@ -163,7 +164,7 @@ class Lanes:
 
     def _put_off(self, entry: Entry, problem: Unavailable) -> None:
         now = self._clock()
-        given_up = now - entry.received_at > DELIVERY_SECONDS
+        given_up = _is_given_up(entry, now)
         at = problem.retry_at.timestamp() if problem.retry_at else now + min(300.0, 2.0 ** min(entry.tries, 9))
         # A comment that was deleted at once looks like one that is not there yet; and a forge may fail for one pull
         # request alone, for hours: neither must hold up the others.
@@ -174,6 +175,10 @@ class Lanes:
         else:
             self._inbox.failed(entry.id, str(problem), None if given_up else at)
         self._journal.say("delivery_put_off", delivery=entry.delivery, why=str(problem), given_up=given_up)
+
+
+def _is_given_up(entry: Entry, now: float) -> bool:
+    return now - entry.received_at > DELIVERY_SECONDS and entry.tries >= TRIES_IN_ORDER
 
 
 def delivery_of(source: str, kind: str, delivery: str, event: str, body: bytes) -> Delivery | None:

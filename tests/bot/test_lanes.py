@@ -107,3 +107,9 @@ def test_what_the_forge_never_answers_for_is_given_up_after_a_day(yard: Yard) ->
     assert "queued" == yard.state("first")
     yard.passes(1200)
     assert "failed" == yard.state("first")
+    yard.inbox.replay(1)
+    yard.passes(60)
+    assert "queued" == yard.state("first")
+    del yard.room.failing["comment"]
+    yard.passes(60)
+    assert "done" == yard.state("first")
