@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -20,7 +21,13 @@ Prints a script that completes commands, their words, and the ids of runs.
 
 GLOBAL = ("--home", "--config", "--json", "--verbose", "--version", "--help")
 RUNS = '"${LEADSMAN_HOME:-$HOME/.local/state/leadsman}/runs"'
-TAKES_RUN = ("status", "show", "logs", "attach", "wait", "cancel", "resume", "retry")
+VALUED = "--home | --config | --store"
+"""What takes a value before a command, as a pattern of the shells."""
+
+OPTION = re.compile(r"(?:\[|\| ?|^ +)(--[a-z][a-z-]+)", re.MULTILINE)
+"""One as a help names it, in brackets or at the beginning of a line; those of examples are others'."""
+
+TAKES_RUN = ("status", "show", "report", "logs", "attach", "wait", "cancel", "resume", "retry")
 """Commands that are about a run: its id is completed from the folder of runs."""
 
 
@@ -36,15 +43,17 @@ def main(argv: list[str]) -> int:
 
 def _words() -> dict[str, tuple[str, ...]]:
     """command -> what may stand behind it."""
-    known = {name: _inside(command.module) for name, command in COMMANDS.items() if not command.quick}
-    return {
-        **known,
+    known = {
+        name: _named(command.module) if command.quick else _inside(command.module) for name, command in COMMANDS.items()
+    }
+    first = {
         "completion": tuple(SHELLS),
         "claims": ("log", "release"),
         "lock": ("status",),
         "pass": ("run", "status", "size"),
         "load": ("record", "watch", "report"),
     }
+    return {name: (*first.get(name, ()), *words) for name, words in known.items()}
 
 
 def _inside(module: str) -> tuple[str, ...]:
@@ -52,24 +61,37 @@ def _inside(module: str) -> tuple[str, ...]:
 
     command: Command = import_module(module).command
     options = tuple(option for parameter in command.params for option in parameter.opts if option.startswith("--"))
-    return (*sorted(command.commands), *options) if isinstance(command, Group) else options
+    within = command.commands if isinstance(command, Group) else {}
+    return (*sorted(name for name, one in within.items() if not one.hidden), *options)
+
+
+def _named(module: str) -> tuple[str, ...]:
+    """The options of a quick command, which are written in its help alone."""
+    return tuple(dict.fromkeys(OPTION.findall(import_module(module).USAGE)))
+
+
+def _cases(words: Mapping[str, tuple[str, ...]], line: Callable[[str, str], str]) -> str:
+    """`name) ... ;;` for each command that something may stand behind."""
+    runs = f"$(command ls {RUNS} 2>/dev/null)"
+    behind = {name: " ".join([*inside, *([runs] if name in TAKES_RUN else ())]) for name, inside in words.items()}
+    return "\n".join(f"        {line(name, text)} ;;" for name, text in behind.items() if text)
 
 
 def _bash(words: Mapping[str, tuple[str, ...]]) -> str:
-    cases = "\n".join(f'        {name}) words="{" ".join(inside)}" ;;' for name, inside in words.items() if inside)
+    cases = _cases(words, lambda name, text: f'{name}) words="{text}"')
     return f"""_leadsman() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" verb="" words="" place
     for ((place = 1; place < COMP_CWORD; place++)); do
         case "${{COMP_WORDS[place]}}" in
-        --home | --config) ((place++)) ;;
+        {VALUED}) ((place++)); [[ ${{COMP_WORDS[place]}} == = ]] && ((place++)) ;;
         -*) ;;
         *) verb="${{COMP_WORDS[place]}}" && break ;;
         esac
     done
+    ((place > COMP_CWORD)) && return
     case "$verb" in
         "") words="{" ".join(COMMANDS)} {" ".join(GLOBAL)}" ;;
 {cases}
-        {"|".join(TAKES_RUN)}) words="$(command ls {RUNS} 2>/dev/null)" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }}
@@ -79,25 +101,33 @@ complete -o default -F _leadsman leadsman
 
 def _zsh(words: Mapping[str, tuple[str, ...]]) -> str:
     about = "\n".join(f"        {_quoted(f'{name}:{command.about}')}" for name, command in COMMANDS.items())
-    cases = "\n".join(f"        {name}) compadd -- {' '.join(inside)} ;;" for name, inside in words.items() if inside)
+    cases = _cases(words, lambda name, text: f"{name}) compadd -- {text}")
     return f"""#compdef leadsman
 _leadsman() {{
     local -a verbs
+    local verb="" place
     verbs=(
 {about}
     )
-    if ((CURRENT == 2)); then
-        _describe command verbs
-        compadd -- {" ".join(GLOBAL)}
-        return
-    fi
-    case "$words[2]" in
+    for ((place = 2; place < CURRENT; place++)); do
+        case "$words[place]" in
+        {VALUED}) ((place++)) ;;
+        -*) ;;
+        *) verb="$words[place]"; break ;;
+        esac
+    done
+    ((place > CURRENT)) && {{ _files; return; }}
+    case "$verb" in
+        "")
+            _describe command verbs
+            compadd -- {" ".join(GLOBAL)}
+            ;;
 {cases}
-        {"|".join(TAKES_RUN)}) compadd -- $(command ls {RUNS} 2>/dev/null) ;;
         *) _files ;;
     esac
 }}
-compdef _leadsman leadsman
+# A file in $fpath is read when it is first needed: then it is to complete, too.
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _leadsman "$@"; else compdef _leadsman leadsman; fi
 """
 
 
@@ -116,7 +146,10 @@ def _fish(words: Mapping[str, tuple[str, ...]]) -> str:
         f"complete -c leadsman -f -n '__fish_seen_subcommand_from {' '.join(TAKES_RUN)}' "
         f"-a '(command ls {home}/runs 2>/dev/null)'"
     )
-    lines += [f"complete -c leadsman -l {option.removeprefix('--')}" for option in GLOBAL]
+    lines += [
+        f"complete -c leadsman -l {option.removeprefix('--')}{' -r' if option in VALUED.split(' | ') else ''}"
+        for option in GLOBAL
+    ]
     return "\n".join(lines) + "\n"
 
 

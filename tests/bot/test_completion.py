@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.commands import COMMANDS
+from bot.cli.completion import GLOBAL
 from tests.bot.console import leadsman
 
 
@@ -40,18 +41,32 @@ def test_bash_completes_commands_their_words_and_runs(scripts: Path) -> None:
     assert {"check", "explain", "schema"} <= bash(scripts, "leadsman", "config", "")
     assert {"config"} == bash(scripts, "leadsman", "--home", "x", "--config", "y", "conf")
     assert {"--json"} == bash(scripts, "leadsman", "-v", "budget", "--j")
+    assert {"config"} == bash(scripts, "leadsman", "--home", "=", "x", "conf")  # as bash takes --home=x apart
+    assert set() == bash(scripts, "leadsman", "--config", "conf")  # a file is wanted: readline's own
     assert {"20260105-090000-abcdef"} == bash(scripts, "leadsman", "logs", "2026")
+    assert {"--timeout"} == bash(scripts, "leadsman", "wait", "--t")
+    assert {"--store", "--driver", "--wait", "--timeout", "--adopt", "--json"} == bash(
+        scripts, "leadsman", "handoff", ""
+    )
     assert set() == bash(scripts, "leadsman", "xyzzy", "")
 
 
 @pytest.mark.needs("zsh")
 def test_zsh_takes_its_script_and_knows_every_command(scripts: Path) -> None:
-    listed = (
-        "compdef() { :; }; CURRENT=2; words=(leadsman ''); "
-        '_describe() { print -l ${(P)2%%:*}; }; compadd() { :; }; source "$1"; _leadsman'
-    )
-    done = subprocess.run(["zsh", "-f", "-c", listed, "-", scripts / "zsh"], capture_output=True, text=True, check=True)
-    assert ("", set(COMMANDS)) == (done.stderr, set(done.stdout.split()))
+    (scripts / "_leadsman").write_text((scripts / "zsh").read_text())
+    stubs = "compdef() { :; }; _describe() { print -l ${(P)2%%:*}; }; compadd() { shift; print -l -- $@; }; "
+    ask = "CURRENT=$#words; _leadsman; "
+    sourced = f'source "$1"; words=(leadsman ""); {ask}'
+    # The first time that it is needed, and with options before the command.
+    needed = f'fpath=("$2"); autoload -Uz _leadsman; words=(leadsman --home x -v config ""); {ask}'
+    for script, expected in ((sourced, {*COMMANDS, *GLOBAL}), (needed, {"check", "explain", "schema"})):
+        done = subprocess.run(
+            ["zsh", "-f", "-c", f"{stubs}{script}", "-", scripts / "zsh", scripts],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ("", expected) == (done.stderr, set(done.stdout.split()))
 
 
 @pytest.mark.needs("fish")
