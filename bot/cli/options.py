@@ -48,9 +48,16 @@ class Options(NamedTuple):
 
 
 def read(
-    argv: Sequence[str], usage: str, *, flags: Sequence[str] = (), values: Sequence[str] = (), words: tuple[int, int]
+    argv: Sequence[str],
+    usage: str,
+    *,
+    flags: Sequence[str] = (),
+    values: Sequence[str] = (),
+    words: tuple[int, int],
+    text: bool = False,
 ) -> Options | None:
-    """Takes a call apart; None where it asked for help, which is then printed. `words`: how few and how many.
+    """Takes a call apart; None where it asked for help, which is then printed. `words`: how few and how many. `text`:
+    behind the first word nothing is an option.
 
     Raises `UsageError`.
     """
@@ -62,7 +69,9 @@ def read(
     rest = iter(argv)
     for word in rest:
         name, has_value, value = word.partition("=")
-        if word == "--":
+        if text and plain:
+            plain.append(word)
+        elif word == "--":
             behind = tuple(rest)
         elif word in ("-h", "--help"):
             sys.stdout.write(usage)

@@ -15,7 +15,7 @@ USAGE = f"""Usage: leadsman say VERB [TEXT...]
 Inside a run: tells how it goes, as a line in $LEADSMAN_STATUS_LOG.
 
 VERB is one of {", ".join(VERBS)}, or round with n or n/m for TEXT.
-Put `--` before a TEXT that starts with a dash.
+Whatever stands behind VERB is TEXT; a `--` between them is none of it.
 
   leadsman say working "the tests of the parser"
   leadsman say needs-decision "drop the old table, or keep it?"
@@ -24,10 +24,11 @@ Put `--` before a TEXT that starts with a dash.
 
 
 def main(argv: list[str]) -> int:
-    options = read(argv, USAGE, words=(1, 10_000))
+    options = read(argv, USAGE, words=(1, 1 << 20), text=True)
     if options is None:
         return 0
-    verb, *text = (*options.words, *(options.behind or ()))
+    verb, *text = options.words
+    text = text[1:] if text[:1] == ["--"] else text
     if verb not in (*VERBS, "round"):
         from bot.nearest import did_you_mean
 

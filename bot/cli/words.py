@@ -9,6 +9,8 @@ from bot.errors import UsageError
 
 _VALUES = {"--home": "DIR", "--config": "FILE"}
 _NAMED = {**_VALUES, "--store": "DIR"}
+_TEXTS = ("say",)
+"""Verbs whose words, from the first one that is no option, are a text: whatever stands there is said."""
 _FLAGS = {"-v": "verbose", "--verbose": "verbose", "--version": "version"}
 
 
@@ -34,10 +36,13 @@ def read(argv: Sequence[str]) -> Words:
     taken: dict[str, str | bool] = {}
     rest: list[str] = []
     verb: str | None = None
+    text = False
     words = iter(argv)
     for word in words:
         name, has_value, value = word.partition("=")
-        if word == "--":
+        if text:
+            rest.append(word)
+        elif word == "--":
             rest += [word, *words]
         elif name in _VALUES:
             taken[name[2:]] = _value(name, value if has_value else next(words, ""))
@@ -45,6 +50,7 @@ def read(argv: Sequence[str]) -> Words:
             taken[_FLAGS[word]] = True
         elif verb is not None or word == "--json":
             rest.append(word)
+            text = verb in _TEXTS and not word.startswith("-")
         elif name == "--store":
             rest += [name, _value(name, value if has_value else next(words, ""))]
         elif word in ("-h", "--help"):

@@ -397,10 +397,19 @@ def test_a_word_that_can_not_be_kept_is_told(harbour: Harbour, name: str) -> Non
     assert (1, True) == (done.code, "The word was not kept" in done.err), done
 
 
-def test_a_text_may_start_with_a_dash(harbour: Harbour) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--", "--now"], "--now"),
+        (["- parser: done"], "- parser: done"),
+        (["-v", "--home", "x", "--version", "--", "--help"], "-v --home x --version -- --help"),
+        ([], ""),
+    ],
+)
+def test_whatever_stands_behind_the_verb_is_said(harbour: Harbour, words: list[str], said: str) -> None:
     log = harbour.folder / "log"
-    assert harbour.leadsman("say", "working", "--", "--now", LEADSMAN_STATUS_LOG=str(log)).code == 0
-    assert log.read_text().endswith("] working: --now\n")
+    assert harbour.leadsman("say", "working", *words, LEADSMAN_STATUS_LOG=str(log)).code == 0
+    assert log.read_text().endswith(f"] working: {said}\n")
 
 
 # ── show, attach ─────────────────────────────────────────────────────────────────────────────────────────────────────
