@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from bot.cli.options import read, say
 from bot.cli.status import brief
 from bot.errors import UserError
@@ -30,5 +32,7 @@ def main(argv: list[str]) -> int:
         raise UserError(f"{run.path} was removed, and nothing of that run is alive: nobody knows how it ended.")
     say(brief(status))
     if not is_over(status):
+        waited = f"has not ended within {limit or 0:g} s, and was last seen {status['state']}"
+        print(f"Run {run.path.name} {waited}. `leadsman logs -f {run.path.name}` shows what it does.", file=sys.stderr)
         return EXIT_TIMEOUT
     return 0 if status["state"] == "done" else 1

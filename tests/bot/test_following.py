@@ -154,8 +154,8 @@ def test_wait_answers_how_it_ended(harbour: Harbour, script: str, code: int) -> 
 def test_wait_has_a_time_of_its_own(harbour: Harbour) -> None:
     run = harbour.start("sleep", "1000")
     done = harbour.leadsman("wait", run.path.name, "--timeout", "0.2")
-    assert done.code == 124
-    assert "running" in done.out
+    assert (124, f"{run.path.name} running round 1\n") == (done.code, done.out)
+    assert f"Run {run.path.name} has not ended within 0.2 s, and was last seen running." in done.err
 
 
 def test_wait_hears_of_a_cancel(harbour: Harbour) -> None:
