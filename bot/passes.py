@@ -260,9 +260,12 @@ def _as_given(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment as our caller gave it: in the C locale Python adds LC_CTYPE to its own (PEP 538)."""
     given = {name: value for name, value in environ.items() if name}  # posix_spawn() takes none without a name
     if given.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8"):
-        with open("/proc/self/environ", "rb") as file:
-            if b"\0LC_CTYPE=" not in b"\0" + file.read():
-                del given["LC_CTYPE"]
+        try:
+            with open("/proc/self/environ", "rb") as file:
+                if b"\0LC_CTYPE=" not in b"\0" + file.read():
+                    del given["LC_CTYPE"]
+        except OSError:
+            pass  # a bare chroot: one variable too many stops no work
     return given
 
 

@@ -43,7 +43,10 @@ def pool_folder(environ: Mapping[str, str]) -> str:
     """The pool's folder, absolute. Raises PoolUnusable without one."""
     named = environ.get(FOLDER, "")
     if named.strip():
-        return os.path.abspath(named)
+        try:
+            return os.path.abspath(named)
+        except OSError as problem:
+            raise PoolUnusable(f"{named} is below a folder that is gone; set {FOLDER} to a whole path") from problem
     home = environ.get("HOME", "")
     if not os.path.isabs(home) or not os.path.isdir(home):
         raise PoolUnusable(f"there is no home folder (HOME={home!r}); set {FOLDER} to a folder of yours")

@@ -231,6 +231,24 @@ def test_without_descriptors_high_up_the_pool_is_unusable(host: Host) -> None:
     assert (0, "held=0\n", 1) == (ended.returncode, ended.stdout, len(ended.stderr.splitlines()))
 
 
+def test_in_a_working_folder_that_is_gone_a_pool_below_it_is_unusable(host: Host) -> None:
+    def leave() -> None:
+        gone = host.folder / "gone"
+        gone.mkdir()
+        os.chdir(gone)
+        gone.rmdir()
+
+    environ = {**host.environ, "LEADSMAN_POOL_DIR": "pool"}
+    ended = host.run("run", "--", "sh", "-c", "echo held=$LEADSMAN_PASSES_HELD", env=environ, preexec_fn=leave)
+    assert (0, "held=0\n", True) == (
+        ended.returncode,
+        ended.stdout,
+        "pool is below a folder that is gone" in ended.stderr,
+    )
+    ended = host.run("status", "--json", env=environ, preexec_fn=leave)
+    assert (0, False) == (ended.returncode, json.loads(ended.stdout)["available"])
+
+
 def test_a_pool_of_another_size_is_refused_and_both_sizes_are_named(host: Host) -> None:
     host.pool.mkdir()
     (host.pool / "size").write_text("4711\n")
