@@ -20,6 +20,7 @@ from bot.ages import Ages, Checked, Ended
 from bot.codec import Unreadable
 from bot.config import find
 from bot.convergence import JudgedRun, UnreadableRuns
+from bot.errors import UserError
 from bot.liveness import reading
 from bot.model import Blocked, Cancelled, Failed, Lost, Outcome, Published, Unchanged
 from bot.rundir import RunDir, all_runs, read_json
@@ -53,12 +54,13 @@ def _sqlite(file: Path) -> sa.Engine:
     return sa.create_engine("sqlite://", creator=connect, poolclass=NullPool)
 
 
-def own_store(house: Path) -> Path | str:
-    """The store of a home: SQLite's file, or the URL of a database. Raises UnreadableRuns.
+def own_store(house: Path, config: str | None) -> Path | str:
+    """The store of a home: SQLite's file, or the URL of a database. Raises UnreadableRuns; UsageError for a `config`
+    that is not there (None = the usual places).
 
     Nothing else of the configuration is read: its secrets may not be here.
     """
-    source = find(None, os.environ)
+    source = find(None if config is None else Path(config), os.environ)
     try:
         url = (
             tomllib.loads(source.read_text(encoding="utf-8")).get("store", {}).get("url", "sqlite")
@@ -71,13 +73,19 @@ def own_store(house: Path) -> Path | str:
 
 
 def runs_of_home(store: Path | str, runs_dir: Path) -> list[JudgedRun]:
-    """Every run of a home: those of its store, where there is one yet, and those that were handed off."""
+    """Every run of a home: those of its store, where there is one yet, and those that were handed off.
+
+    Raises UnreadableRuns, with those that can be read.
+    """
     indexed: list[JudgedRun] = []
     if isinstance(store, str) or store.exists():
         with looking_at(store) as connection:
             indexed = runs_of_store(connection, runs_dir)
     known = {run.run for run in indexed}
-    return indexed + [_handed_off(run) for run in all_runs(runs_dir) if run.path.name not in known]
+    try:
+        return indexed + [_handed_off(run) for run in all_runs(runs_dir) if run.path.name not in known]
+    except UserError as problem:
+        raise UnreadableRuns(str(problem), indexed) from problem
 
 
 def _handed_off(run: RunDir) -> JudgedRun:

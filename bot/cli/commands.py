@@ -30,7 +30,7 @@ GROUPS: Mapping[str, Mapping[str, Command]] = {
     "Runs": {
         "event": Command("bot.cli.event", "works one event from a file, without a server: for a CI step"),
         "handoff": Command("bot.cli.handoff", "starts a command that outlives whatever started it", quick=True),
-        "runs": Command("bot.cli.runs", "the runs there are, the newest first", quick=True),
+        "runs": Command("bot.cli.runs", "the runs there are, the newest first", quick=True, configured=True),
         "status": Command("bot.cli.status", "the state of a run; without one, of the fleet", quick=True),
         "verify": Command("bot.cli.verify", "checks a report again: signature, commit, figures, logs"),
         "report": Command("bot.cli.report", "a run's report: for people, for programs, as a page"),
@@ -56,7 +56,7 @@ GROUPS: Mapping[str, Mapping[str, Command]] = {
     },
     "This host": {
         "pass": Command("bot.cli.pass_", "CPU passes: run a command while holding some", quick=True),
-        "load": Command("bot.cli.load", "the host's load: record, watch, report", quick=True),
+        "load": Command("bot.cli.load", "the host's load: record, watch, report", quick=True, configured=True),
     },
     "Local forge": {
         "local": Command("bot.cli.local", "repositories, pull requests and issues without any account"),

@@ -37,19 +37,20 @@ Exit codes: 0; 1 where samples or runs can't be read (what can be is printed); 2
 def main(argv: list[str]) -> int:
     """Answers the exit code."""
     words = [word for word in argv if word != "--json"]
+    if words[:1] == ["--config"]:  # it was given to `leadsman`
+        words = [*words[2:], *words[:2]]
     if any(word in ("-h", "--help") for word in words):
         sys.stdout.write(USAGE)
         return 0
     match words[:1]:
         case ["record"]:
-            return _record(_out(_options(words[1:], "--out")))
+            return _record(_out(_options(words[1:], "--out", "--config")))
         case ["watch"]:
-            options = _options(words[1:], "--interval", "--out")
+            options = _options(words[1:], "--interval", "--out", "--config")
             return _watch(_out(options), _seconds("--interval", options.get("--interval", "60"), above=0))
         case ["report"]:
-            return _report(
-                _options(words[1:], "--samples", "--since", "--plot", "--runs-db", "--runs"), as_json="--json" in argv
-            )
+            known = ("--samples", "--since", "--plot", "--runs-db", "--runs", "--config")
+            return _report(_options(words[1:], *known), as_json="--json" in argv)
     raise UsageError("`leadsman load` knows `record`, `watch` and `report`. Try `leadsman load --help`.")
 
 
@@ -179,7 +180,7 @@ def _runs(options: dict[str, str], house: Path) -> list[JudgedRun]:
     from bot.runlist import looking_at, own_store, runs_of_home, runs_of_store
 
     if "--runs-db" not in options:
-        return runs_of_home(own_store(house), house / "runs")
+        return runs_of_home(own_store(house, options.get("--config")), house / "runs")
     store = Path(options["--runs-db"])
     if not store.exists():
         return []

@@ -28,7 +28,7 @@ HEADINGS = ("RUN", "STATE", "ROUND", "TASK", "FOR", "SINCE", "WHY")
 
 
 def main(argv: list[str]) -> int:
-    options = read(argv, USAGE, flags=("--json", "--jsonl", "--all"), values=("--limit",), words=(0, 0))
+    options = read(argv, USAGE, flags=("--json", "--jsonl", "--all"), values=("--limit", "--config"), words=(0, 0))
     if options is None:
         return 0
     if "--jsonl" in options.flags:
@@ -77,12 +77,14 @@ def _judged(options: Options) -> int:
     from bot.runlist import own_store, runs_of_home
 
     house = Path(options.store).parent
+    trouble = ""
     try:
-        runs = runs_of_home(own_store(house), options.store)
+        runs = runs_of_home(own_store(house, options.values.get("--config")), options.store)
     except UnreadableRuns as problem:
-        print(problem, file=sys.stderr)
-        return 1
+        trouble, runs = str(problem), list(problem.readable)
     most = _most(options) if "--limit" in options.values else None
     for run in sorted(runs, key=lambda run: (run.created_at, run.run))[-(most or len(runs)) :]:
         print(run.jsonl())
-    return 0
+    if trouble:
+        print(trouble, file=sys.stderr)
+    return 1 if trouble else 0

@@ -15,7 +15,7 @@ from bot.ages import Ages, Checked, Ended, Ran, Sealed, Verdict
 from bot.convergence import JudgedRun, UnreadableRuns, Verdicts, judge, runs_of_file, timeout_class
 from bot.model import Blocked, Cancelled, Failed, Lost, Outcome, Published, Sha, Unchanged
 from bot.rundir import RunDir, write_json
-from bot.runlist import looking_at, runs_of_store
+from bot.runlist import looking_at, own_store, runs_of_home, runs_of_store
 from bot.store import StoreSettings, schema
 from bot.store.engine import Store, open_store
 from tests.bot.test_load import environ, run
@@ -305,6 +305,24 @@ def test_no_store_yet_is_no_runs_and_makes_none(environ: dict[str, str], tmp_pat
     assert 0 == convergence(environ, "--runs-db", str(tmp_path / "none.db"))["runs_considered"]
     assert not (tmp_path / "none.db").exists()
     assert not (tmp_path / "home").exists()
+
+
+def test_the_store_is_that_of_the_configuration_that_was_named(environ: dict[str, str], tmp_path: Path) -> None:
+    config = tmp_path / "named.toml"
+    config.write_text('[store]\nurl = "postgresql://nobody@127.0.0.1:1/nothing"\n')
+    assert 0 == convergence(environ, "--config", str(config), code=1)["runs_considered"]
+    assert 2 == run(environ, "report", "--config", str(tmp_path / "missing.toml")).returncode
+    config.write_text("")
+    assert tmp_path / "leadsman.db" == own_store(tmp_path, str(config))
+
+
+def test_run_directories_that_can_not_be_listed_cost_no_run_of_the_index(shop: Shop) -> None:
+    shop.run("r00", 1000.0, PUBLISHED)
+    loop = shop.home / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(UnreadableRuns, match="loop can't be read") as told:
+        runs_of_home(shop.database, loop)
+    assert ["r00"] == [item.run for item in told.value.readable]
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0nonsense", b"text\n" * 500])
