@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -154,7 +155,8 @@ def _where_to_look(console: Console, demo: Demo, address: str, *, keep: bool) ->
     if not keep:
         console.print("\nAll of it is gone again. [bold]leadsman demo --keep[/bold] leaves it, to look around in.")
         return
-    home = f"leadsman --home {demo.place.home} --config {demo.place.config}"
+    called = "leadsman" if shutil.which("leadsman") else sys.argv[0]  # as in `make demo`
+    home = f"{called} --home {demo.place.home} --config {demo.place.config}"
     console.print(f"\nThe server stays on: [bold]{address}[/bold]. Look further with", soft_wrap=True)
     for words in ("runs", "show RUN", "logs RUN", "deliveries", "doctor", 'comment demo/abacus#1 "/status"'):
         console.print(f"  {home} {words}", soft_wrap=True, markup=False)
