@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import sys
@@ -15,17 +16,19 @@ from bot.rundir import RunDir, find
 from bot.statefiles import is_there
 from bot.wake import ring
 
-USAGE = """Usage: leadsman cancel ID [--store DIR]
+USAGE = """Usage: leadsman cancel ID [--store DIR] [--json]
 
 Ends the run: SIGTERM to everything it started, SIGKILL after 5 s; returns once nothing of it is alive. A blocked run is
 given up, and the server gives its worktree back. Exit codes: 0 it is cancelled, 1 it had ended before.
+
+  --json   the object of status.json, as it is then
 
   leadsman cancel 20260105-0900
 """
 
 
 def main(argv: list[str]) -> int:
-    options = read(argv, USAGE, words=(1, 1))
+    options = read(argv, USAGE, flags=("--json",), words=(1, 1))
     if options is None:
         return 0
     run = find(options.store, options.words[0])
@@ -33,7 +36,7 @@ def main(argv: list[str]) -> int:
     if not is_over(status) or _waits_for_people(run, status):
         status = cancel(run)
         ring(options.store.parent, "run", run.path.name)
-    say(brief(status))
+    say(json.dumps(status) if "--json" in options.flags else brief(status))
     if status["state"] == "cancelled":
         return 0
     if is_over(status):

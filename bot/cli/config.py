@@ -64,7 +64,8 @@ def explained(setting: Setting, table: str | None, as_json: bool) -> None:
 
 
 @command.command("schema", epilog=examples("leadsman config schema > leadsman.schema.json"))
-def schema() -> None:
+@json_option
+def schema(as_json: bool) -> None:  # noqa: ARG001 - it is for programs anyway
     """The JSON Schema of leadsman.toml, for editors."""
     print(json.dumps(json_schema(), indent=2))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bot.cli.clicked import Setting, examples
+from bot.cli.clicked import Setting, examples, json_option
 from bot.cli.options import say
 from bot.errors import UserError
 from bot.rendering import render
@@ -20,12 +20,14 @@ from bot.statement import read
     "--format",
     "form",
     type=click.Choice(["md", "json", "html"]),
-    default="md",
-    help="md: for people, all of it; json: the signed envelope; html: a page that needs nothing beside it.",
+    help="md: for people, all of it (the default); json: the signed envelope; html: a page that needs nothing else.",
 )
+@json_option
 @click.pass_obj
-def command(setting: Setting, run: str, form: str) -> None:
+def command(setting: Setting, run: str, form: str | None, as_json: bool) -> None:
     """The report of a run. RUN is its id, or the start of it."""
+    if as_json and form not in {None, "json"}:
+        raise UserError(f"--json and --format {form} are two forms. Name one of them.", code=2)
     files = find(setting.home / "runs", run)
     try:
         text = read_plain(files.report_json)
@@ -39,7 +41,7 @@ def command(setting: Setting, run: str, form: str) -> None:
         raise UserError(f"{files.report_json} can't be read: it {problem.strerror}.") from problem
     except Malformed as problem:
         raise UserError(f"{files.report_json} can't be read: {problem}.") from problem
-    match form:
+    match "json" if as_json else form:
         case "json":
             click.echo(envelope)
         case "html":

@@ -148,7 +148,8 @@ def test_logs_of_a_run_that_never_started_says_so(harbour: Harbour) -> None:
 def test_wait_answers_how_it_ended(harbour: Harbour, script: str, code: int) -> None:
     run = harbour.start("sh", "-c", f"sleep 0.2; {script}")
     assert harbour.leadsman("wait", run.path.name).code == code
-    assert harbour.leadsman("wait", run.path.name, "--timeout", "0").code == code
+    again = harbour.leadsman("wait", run.path.name, "--timeout", "0", "--json")
+    assert (code, reading(run.path)) == (again.code, json.loads(again.out))
 
 
 def test_wait_has_a_time_of_its_own(harbour: Harbour) -> None:
@@ -186,9 +187,10 @@ def test_cancel_returns_when_nothing_is_alive_and_touches_no_run_next_door(harbo
 def test_cancel_of_a_run_that_has_ended_says_how(harbour: Harbour) -> None:
     run = harbour.start("true")
     harbour.ended(run)
-    done = harbour.leadsman("cancel", run.path.name)
+    done = harbour.leadsman("--json", "cancel", run.path.name)
     assert done.code == 1
     assert "done" in done.err
+    assert json.loads(done.out)["state"] == "done"
     assert reading(run.path)["state"] == "done"
     assert not run.cancel.exists()
 

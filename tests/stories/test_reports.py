@@ -49,7 +49,7 @@ def test_a_report_is_signed_with_the_key_that_the_server_shows(town: Town) -> No
     assert len(logs) == 3
     assert [text] == list(carried_in(said))
     assert render(report, budget=BUDGET - 1000) in said
-    assert leadsman(town, "report", run.name, "--format", "json").strip() == text
+    assert leadsman(town, "report", run.name, "--json").strip() == text
     assert leadsman(town, "report", run.name[:12]).strip() == (run / "report.md").read_text().strip()
     page = leadsman(town, "report", run.name, "--format", "html")
     assert [text] == list(carried_in(page))
