@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from gitops.git import Git
 
@@ -12,16 +12,16 @@ _KNOWN_ELSEWHERE = ("--remotes", f"--glob={RECOVER}", "--glob=refs/leadsman/pull
 """Refs whose commits the remote has, too, or that are pinned already."""
 
 
-_OWN = ("refs/remotes/", "refs/leadsman/", "refs/heads/leadsman/", "refs/notes/leadsman")
-"""Where the bot's own refs are in a mirror."""
+_OWN = ("refs/remotes/", "refs/leadsman/", "refs/notes/leadsman")
+"""Where the bot's own refs are in a mirror, beside the branches of worktrees."""
 
 
-def pin_strays(git: Git, recover: str, safe: Sequence[str]) -> None:
+def pin_strays(git: Git, recover: str, *, safe: Sequence[str], keep: Container[str]) -> None:
     """Pin what runs have left in refs beside their own branch, and remove these: the next run would find the names of
-    its branches taken, and somebody else's stash."""
+    its branches taken, and somebody else's stash. `keep` are branches that worktrees stand on, by their full name."""
     for line in git.run("for-each-ref", "--format=%(objectname) %(refname)").text.split("\n"):
         oid, _, ref = line.partition(" ")
-        if not ref or ref.startswith(_OWN) or tip_of(git, oid) is None:
+        if not ref or ref.startswith(_OWN) or ref in keep or tip_of(git, oid) is None:
             continue
         if ref == "refs/stash":
             for tip in (oid, *git.run("rev-list", "--walk-reflogs", ref, check=False).text.split()):

@@ -20,10 +20,28 @@ _READY = "leadsman-ready"
 
 def ready_on(registration: Path) -> str | None:
     """The branch that the worktree of a registration was made on; "" for a checkout, None while it is not complete."""
+    found = _start_of(registration / _READY)
+    return None if found is None else found.decode(errors="replace")
+
+
+def head_of(registration: Path) -> str:
+    """The full name of the branch that the worktree of a registration stands on; empty where it is none."""
+    text = os.fsdecode(_start_of(registration / "HEAD") or b"")
+    return text.removeprefix("ref:").strip() if text.startswith("ref:") else ""
+
+
+def _start_of(path: Path) -> bytes | None:
+    """Not more than the line that belongs there is read, no link followed and no pipe waited for."""
     try:
-        return (registration / _READY).read_text(errors="replace")
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
+    try:
+        return os.read(descriptor, 8192)
+    except OSError:  # a folder
+        return None
+    finally:
+        os.close(descriptor)
 
 
 class Damaged(Exception):
@@ -69,17 +87,7 @@ class Worktree:
 
     @property
     def damaged(self) -> bool:
-        try:
-            # Not more than the line that belongs there is read, no link followed and no pipe waited for.
-            descriptor = os.open(self.path / ".git", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            return True
-        try:
-            return os.read(descriptor, 8192) != self.marker
-        except OSError:  # a folder
-            return True
-        finally:
-            os.close(descriptor)
+        return _start_of(self.path / ".git") != self.marker
 
     @property
     def marker(self) -> bytes:

@@ -13,7 +13,7 @@ from gitops.git import TREE_SECONDS, Git
 from gitops.mirror import Mirror
 from gitops.names import is_branch, is_ref, is_sha
 from gitops.pinning import RECOVER, pin, pin_strays, tip_of
-from gitops.registration import Damaged, Worktree, ready_on
+from gitops.registration import Damaged, Worktree, head_of, ready_on
 
 BEING_MADE_SECONDS = 3600.0
 """How long a registration that git has locked and given no folder yet may be in the making."""
@@ -248,15 +248,16 @@ def _remove(git: Git, tree: Worktree, recover: str | None, safe: Sequence[str] =
         aside.parent.mkdir(parents=True, exist_ok=True)
         tree.path.rename(aside)
     trash.discard(tree.path, tree.mirror.trash)
-    if recover is not None and not _others_at_work(tree):
-        pin_strays(git, recover, safe)
     if ref is not None:
         git.run("update-ref", "--no-deref", "-d", ref)
+    others = _others(tree)
+    if recover is not None and not any(map(ready_on, others)):  # no other run is at work: a checkout is nobody's
+        pin_strays(git, recover, safe=safe, keep=set(map(head_of, others)))
     trash.discard(tree.registration, tree.mirror.trash)
 
 
-def _others_at_work(tree: Worktree) -> bool:
-    """Does a worktree of another run share the repository? A checkout's is nobody's."""
+def _others(tree: Worktree) -> list[Path]:
+    """The registrations beside the one of `tree`."""
     registrations = tree.registration.parent
     there = registrations.iterdir() if registrations.is_dir() else ()
-    return any(ready_on(one) for one in there if one != tree.registration)
+    return [one for one in there if one != tree.registration]

@@ -159,6 +159,7 @@ def test_what_a_run_left_beside_its_branch_is_pinned_and_not_in_the_way_of_the_n
     folder.git("checkout", "-q", "-b", "fix")
     kept = {commit_in(tree, "a")}
     folder.git("tag", "-a", "v1", "-m", "Mine")
+    folder.git("branch", "leadsman/fix")
     for text in ("once", "twice"):
         folder.write("README.md", text)
         folder.git("stash", "-q")
@@ -167,10 +168,12 @@ def test_what_a_run_left_beside_its_branch_is_pinned_and_not_in_the_way_of_the_n
     other = worktree.add(mirror, place / "other", branch="leadsman/other", sha=main)
     worktree.drop(mirror, other.path, recover="refs/leadsman/recover/other")
     assert {"refs/heads/fix", "refs/stash", "refs/tags/v1"} < {*refs_of(mirror)}, "whoever made them is at work"
+    half_made = worktree.add(mirror, place / "half", branch="leadsman/half", sha=main)
+    half_made.reopen()  # its files are being written
     worktree.drop(mirror, tree.path, recover=RECOVER)
     pinned = {ref: sha for ref, sha in refs_of(mirror).items() if ref.startswith(RECOVER)}
     assert {*pinned.values()} == kept
-    assert {*refs_of(mirror)} == {"refs/remotes/origin/main", *pinned}
+    assert {*refs_of(mirror)} == {"refs/remotes/origin/main", "refs/heads/leadsman/half", *pinned}
     after = worktree.add(mirror, place / "after", branch="leadsman/after", sha=main)
     Folder(after.path).git("checkout", "-q", "-b", "fix")
     assert Folder(after.path).git("stash", "list") == ""
