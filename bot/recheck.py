@@ -219,9 +219,16 @@ def _figures(report: Report, mirror: Mirror) -> Iterator[Finding]:
     commits = int(mirror.git.run("rev-list", "--count", tip, "--not", since).text)
     right = commits == report.commits
     yield (holds if right else differs)("commits", f"{commits}" if right else f"{commits}, not {report.commits}")
-    descends = mirror.is_ancestor(report.base, tip)
-    told = "it descends from the base" if descends else "it does not descend from the base"
-    yield (holds if descends == report.descends else differs)("history", told)
+    yield _history(report, tip, mirror)
+
+
+def _history(report: Report, tip: str, mirror: Mirror) -> Finding:
+    """What descends from its base when it is sealed is put on top of the commits of others where these came first."""
+    rebased = report.descends and bool(report.incorporated)
+    root, name = (report.changes_since, "what came first") if rebased else (report.base, "the base")
+    descends = mirror.is_ancestor(root, tip)
+    told = f"it descends from {name}" if descends else f"it does not descend from {name}"
+    return (holds if descends == report.descends else differs)("history", told)
 
 
 def _difference(now: set[tuple[str, int | None, int | None]], then: set[tuple[str, int | None, int | None]]) -> str:

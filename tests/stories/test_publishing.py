@@ -249,6 +249,10 @@ def test_a_persons_commit_on_the_shared_branch_is_kept_and_named(town: Town) -> 
     log = Git(repo.git.path).run("log", "--format=%s %p", f"{theirs}..refs/heads/leadsman/publish").text
     assert "Fix it" in log
     assert "Merge" not in log, "rebased, as by default"
+    town.says(pull, "/verify")
+    said = town.until("an answer", lambda: next((b for b in town.answers(pull) if "checked again" in b), None))
+    assert "6 of 6 claims hold" in said
+    assert "it descends from what came first" in said
 
 
 def test_others_who_go_on_at_once_from_what_was_pushed_make_it_no_conflict(town: Town) -> None:
