@@ -20,7 +20,7 @@ from bot.signing import Envelope, Malformed, PublicKey, envelope
 from bot.statefiles import read_plain
 from bot.statement import Statement, opened, without_carried
 from bot.verification import shown_path
-from gitops import evidence
+from gitops import evidence, publish
 from gitops.git import GitError
 from gitops.mirror import Mirror
 from gitops.names import is_ref, is_sha
@@ -33,6 +33,9 @@ _MARKER = re.compile(r"<!-- leadsman [^<>]{0,200} -->")
 _STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 
 _READS_OTHERWISE = "it does not read as the report does: it was edited, or another version of Leadsman wrote it"
+
+SQUASHED_INTO = 20
+"""How many branches are looked at for the content of one that is gone."""
 
 NO_REPOSITORY = "no repository: call it inside a clone, or name one with --repo"
 
@@ -176,7 +179,7 @@ def _published(report: Report, mirror: Mirror) -> Finding:
         if seen == tip:
             return holds(claim, f"{ref} holds {tip}")
         if seen is None:
-            return _removed(claim, ref, tip, mirror)
+            return _removed(claim, report, mirror)
         mirror.fetch_commit(seen, ref=ref)
         mirror.fetch_commit(tip)
     except GitError as problem:
@@ -186,17 +189,26 @@ def _published(report: Report, mirror: Mirror) -> Finding:
     return differs(claim, f"{ref} holds {seen}, which has not {tip} in it: it was pushed over")
 
 
-def _removed(claim: str, ref: str, tip: str, mirror: Mirror) -> Finding:
-    """A branch that is gone was merged, or is missed."""
+def _removed(claim: str, report: Report, mirror: Mirror) -> Finding:
+    """A branch that is gone was merged, as it is or as one commit of the same content, or is missed."""
+    ref, tip = str(report.ref), str(report.tip)
     mirror.refresh()
-    merged = [name for name, head in _heads(mirror) if mirror.is_ancestor(tip, head)]
-    if merged:
-        return holds(claim, f"{ref} was removed; {merged[0]} has {tip} in it")
+    heads = _heads(mirror)
+    merged = next((name for name, head in heads if mirror.is_ancestor(tip, head)), None)
+    if merged is not None:
+        return holds(claim, f"{ref} was removed; {merged} has {tip} in it")
+    since = report.changes_since
+    near = heads[:SQUASHED_INTO] if mirror.fetch_commit(tip) and mirror.fetch_commit(since) else []
+    same = next((name for name, head in near if publish.already_merged(mirror, tip, since, head)), None)
+    if same is not None:
+        return holds(claim, f"{ref} was removed; {same} has the same content")
     return differs(claim, f"there is no {ref} any more, and no branch has {tip} in it")
 
 
 def _heads(mirror: Mirror) -> list[tuple[str, str]]:
-    lines = mirror.git.run("for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", "refs/remotes/origin/").text
+    """The branches, those with the newest commits first."""
+    newest = ("--sort=-committerdate", "--format=%(refname:lstrip=3) %(objectname)")
+    lines = mirror.git.run("for-each-ref", *newest, "refs/remotes/origin/").text
     return [(name, sha) for name, _, sha in (line.rpartition(" ") for line in lines.splitlines())]
 
 

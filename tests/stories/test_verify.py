@@ -227,14 +227,17 @@ def test_a_branch_that_was_pushed_over_is_found_and_one_that_went_on_holds(
     found = stranger.verify(str(stranger.report))
     assert 1 == found.code
     assert "no branch has" in found.verdicts["published ref"][1]
+    git.run("update-ref", "refs/heads/main", _further(git, repo.sha("main"), tree=said.tip))
+    found = stranger.verify(str(stranger.report))
+    assert ("holds", f"{said.ref} was removed; main has the same content") == found.verdicts["published ref"]
     git.run("update-ref", "refs/heads/main", str(said.tip))
     found = stranger.verify(str(stranger.report))
     assert ("holds", f"{said.ref} was removed; main has {said.tip} in it") == found.verdicts["published ref"]
 
 
-def _further(git: Git, tip: str | None) -> str:
+def _further(git: Git, tip: str | None, *, tree: str | None = None) -> str:
     who = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    return git.run("commit-tree", "-m", "More", "-p", str(tip), f"{tip}^{{tree}}", environment=who).text
+    return git.run("commit-tree", "-m", "More", "-p", str(tip), f"{tree or tip}^{{tree}}", environment=who).text
 
 
 def test_a_check_that_comes_out_otherwise_is_found(stranger: Stranger, town: Town) -> None:
