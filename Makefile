@@ -22,8 +22,8 @@ help:
 setup: $(READY)
 
 # One that works is kept, whichever Python made it. Only what requirements.lock has the hash of is installed;
-# Leadsman itself is a link to this folder.
-$(READY): requirements.lock pyproject.toml
+# Leadsman itself is a link to this folder, but for the command's first lines.
+$(READY): requirements.lock pyproject.toml bot/cli/entry.py
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Leadsman needs Python 3.11 or later: make setup PYTHON=python3.12")'
 	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r requirements.lock

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from bot.cli.commands import Command
     from bot.cli.words import Words
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 0, 1, 2, 130, 141
+EXIT_OK, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_PIPE = 0, 2, 130, 141
 
 
 def main() -> int:
-    """What the console script comes to. Answers the exit code."""
+    """What the console script, `bot.cli.entry`, comes to. Answers the exit code."""
     if sys.argv[1:3] == ["pass", "run"] and sys.argv[3:4] not in (["-h"], ["--help"]):
         # It stands before commands that take milliseconds themselves: even finding the verb would cost as much again.
         from bot.cli import pass_
@@ -61,13 +61,8 @@ def _write_what_can_be_written() -> None:
 
 
 def _guarded(argv: Sequence[str]) -> int:
-    import leadsman
     from bot.cli.words import Words, read
 
-    incomplete = leadsman.problem()
-    if incomplete is not None:
-        sys.stderr.write(f"{incomplete}\n")
-        return EXIT_FAILED
     words = Words()
     try:
         words = read(argv)

@@ -184,13 +184,13 @@ def test_it_refuses_to_start_with_a_package_missing_or_of_somebody_else(tmp_path
     source = Path(__file__).parents[2]
     for name in ("bot", "gitops", "handlers"):
         shutil.copytree(source / name, here / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(source / "leadsman.py", here)
+    shutil.copy(source / "bot/cli/entry.py", here / "leadsman.py")
+    end = "install Leadsman into a virtual environment of its own.\n"
+    assert (1, f"Leadsman can't start: its package `webhooks` is missing in {here}; {end}") == _started(here)
     for name in ("webhooks", "bot"):
         (there / name).mkdir(parents=True)
         (there / name / "__init__.py").touch()
-    end = "install Leadsman into a virtual environment of its own.\n"
-    assert (1, f"Leadsman can't start: its package `webhooks` is missing in {here}; {end}") == _started(here)
-    for name, folders in (("webhooks", (here, there)), ("bot", (there, here))):
+        folders = (here, there) if name == "webhooks" else (there, here)
         said = f"its packages are in {here}, but `{name}` is found in {there}, where something else has that name"
         assert (1, f"Leadsman can't start: {said}; {end}") == _started(*folders)
 

@@ -1,6 +1,7 @@
 """The command: is this installation whole, the four packages beside each other and each of them ours; then `bot.cli`.
 
-It stands beside them and in none: where `bot` itself is somebody else's, nothing in it could say so.
+It is installed as `leadsman.py`, beside the packages and in none: where `bot` itself is somebody else's, nothing in it
+could say so.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
 
 PACKAGES = ("bot", "gitops", "handlers", "webhooks")
@@ -19,7 +19,7 @@ AGAIN = "install Leadsman into a virtual environment of its own."
 
 def main() -> int:
     """The console script. Answers the exit code."""
-    wrong = problem(PACKAGES[:1])  # the others are looked for behind it, but for what takes milliseconds itself
+    wrong = problem()
     if wrong is not None:
         if sys.stderr is not None:
             sys.stderr.write(f"{wrong}\n")
@@ -29,16 +29,18 @@ def main() -> int:
     return begin()
 
 
-def problem(packages: Sequence[str] = PACKAGES) -> str | None:
-    """One sentence about what is wrong, or None. Looks, and imports nothing: well under a millisecond each."""
-    here = os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120 - pathlib takes longer than all of this
-    for name in packages:
-        found = _parent(name)
-        if found is None:
+def problem() -> str | None:
+    """One sentence about what is wrong, or None. Looks, and imports nothing: well under a millisecond."""
+    found = {name: _parent(name) for name in PACKAGES}
+    parents = [parent for parent in found.values() if parent is not None]
+    beside = os.path.dirname(os.path.realpath(__file__))  # noqa: PTH120 - pathlib takes longer than all of this
+    here = beside if beside in parents or not parents else max(parents, key=parents.count)
+    for name, parent in found.items():
+        if parent is None:
             return f"Leadsman can't start: its package `{name}` is missing in {here}; {AGAIN}"
-        if found != here:
+        if parent != here:
             return (
-                f"Leadsman can't start: its packages are in {here}, but `{name}` is found in {found}, where "
+                f"Leadsman can't start: its packages are in {here}, but `{name}` is found in {parent}, where "
                 f"something else has that name; {AGAIN}"
             )
     return None
