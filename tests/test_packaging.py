@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+ENTRY = "bot/cli/entry.py"
+"""Installed beside the packages."""
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +39,9 @@ def test_every_file_of_the_packages_is_in_the_wheel(wheel: Path) -> None:
         capture_output=True,
         text=True,
     ).stdout
-    assert {name for name in listed.split("\0") if name and (ROOT / name).exists()} <= set(
-        zipfile.ZipFile(wheel).namelist()
-    )
+    here = {name for name in listed.split("\0") if name and (ROOT / name).exists()}
+    assert here - {ENTRY} <= set(zipfile.ZipFile(wheel).namelist())
+    assert (ROOT / ENTRY).read_bytes() == zipfile.ZipFile(wheel).read("leadsman.py")
 
 
 def test_the_wheel_has_one_command(wheel: Path) -> None:
