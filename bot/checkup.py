@@ -16,6 +16,7 @@ from bot.projects import Project
 from bot.trackers import TicketSystem, Tracker
 from gitops.git import GitError
 
+SEE = "give the bot the admin role there, and its token or App the right to webhooks (read and write)"
 PING = "a ping from its settings tries it"
 
 
@@ -61,8 +62,7 @@ def _unseen(repo: Repo, forge: Forge, problem: Exception) -> str:
     lost = "so deliveries that fail while the server is away are not sent again"
     if _polled(forge):
         lost = f"{lost}; {_instead(forge)}, whether there is a webhook or not"
-    do = "give the bot the admin role there, and its token or App the right to webhooks (read and write)"
-    return f"the bot may not see the webhooks of {repo.name} ({problem}), {lost}. To change that, {do}"
+    return f"the bot may not see the webhooks of {repo.name} ({problem}), {lost}. To change that, {SEE}"
 
 
 def _none(found: tuple[Hook, ...], door: str, forge: Forge) -> str:
@@ -96,7 +96,7 @@ def _delivered(subject: str, hook: Hook, hooks: Hooks, now: datetime) -> Iterato
         tries = hooks.sent(hook, now - KEPT)
     except (Gone, Forbidden) as problem:
         yield Finding(
-            subject, "warning", f"the bot may not see its deliveries ({problem}): what fails is not sent again"
+            subject, "warning", f"the bot may not see its deliveries ({problem}): what fails is not sent again; {SEE}"
         )
         return
     yield _latest(subject, hook, tries[0].code if hook.last_code is None and tries else hook.last_code)
@@ -146,4 +146,14 @@ def asked(subject: str, findings: Iterator[Finding]) -> Iterator[Finding]:
     try:
         yield from findings
     except (Gone, Forbidden, Unavailable, GitError) as problem:
-        yield Finding(subject, "wrong", str(problem))
+        yield Finding(subject, "wrong", f"{str(problem).rstrip('.')}: {_do(problem)}")
+
+
+def _do(problem: Exception) -> str:
+    match problem:
+        case Gone():
+            return "correct its name in the configuration, or let the bot see it"
+        case Forbidden():
+            return "give the bot that right, or a token or key that is valid"
+        case _:
+            return "see that it runs and can be reached from here, then ask again"

@@ -18,7 +18,7 @@ from bot.cli.clicked import Setting, examples, json_option
 from bot.config import Config
 from bot.errors import Forbidden, Gone, Unavailable, UserError
 from bot.finding import Finding
-from bot.forges import Forge
+from bot.forges import Forge, local
 from bot.landing import protecting_now
 from bot.launchers import tmux
 from bot.model import Permission
@@ -31,6 +31,7 @@ from webhooks.receiver import Table
 
 GIT_NEEDED = (2, 38)
 """`git merge-tree --write-tree` is from 2.38."""
+NAME_ONE = "Name one with webhook_secret_env"
 DISK_NEEDED = 1 << 30
 EXAMPLE = "20260101-000000-abcdef"
 """A run's id, to ask about the branches of runs."""
@@ -83,7 +84,8 @@ def findings(setting: Setting) -> Iterator[Finding]:
     try:
         store = open_store(config.store, folder)
     except (Unavailable, UserError) as problem:
-        yield Finding("store", "wrong", str(problem))
+        do = "`leadsman doctor --repair` builds it anew" if config.store.url == "sqlite" else "see that its server runs"
+        yield Finding("store", "wrong", str(problem) if isinstance(problem, UserError) else f"{problem}: {do}")
         return
     try:
         yield Finding("store", "ok", config.store.url.split("@")[-1])
@@ -121,7 +123,9 @@ def _disk(setting: Setting) -> Finding:
     left = free.f_bavail * free.f_frsize
     if left >= DISK_NEEDED:
         return Finding("disk", "ok", f"{left >> 20} MiB free")
-    return Finding("disk", "wrong", f"only {left >> 20} MiB free at {setting.home}; runs need room for worktrees")
+    return Finding(
+        "disk", "wrong", f"only {left >> 20} MiB free at {setting.home}; runs need room for worktrees: make some"
+    )
 
 
 def _outside(config: Config, world: World, store: Store) -> Iterator[Finding]:
@@ -148,10 +152,12 @@ def _door(name: str, sender: Table, repositories: Iterable[str]) -> Finding:
     subject = f"/webhooks/{name}"
     ways = len(sender.keys) + (sender.token is not None)
     if not ways:
-        return Finding(subject, "warning", "has no webhook secret: what is delivered there is refused (403)")
+        return Finding(
+            subject, "warning", f"has no webhook secret: what is delivered there is refused (403). {NAME_ONE}"
+        )
     if left := [one for one in repositories if not any(key.counts_for(one) for key in sender.keys)]:
         what = f"no webhook secret is for {', '.join(left)}: what is delivered of it is refused (401)"
-        return Finding(subject, "warning", f"{what}. Name one with webhook_secret_env, there or under its [[project]]")
+        return Finding(subject, "warning", f"{what}. {NAME_ONE}, there or under its [[project]]")
     return Finding(subject, "ok", f"takes deliveries; live secrets: {ways}")
 
 
@@ -170,8 +176,10 @@ def _project(config: Config, project: Project, forge: Forge, world: World) -> It
         base = project.base or facts.default_branch
         forge.branch_sha(project.repo, base)
     except Gone:
-        what = f"{project.repository} (or its base branch) is not there, or not for this token"
-        yield Finding(subject, "wrong", what)
+        is_local = isinstance(config.forges[project.forge], local.Settings)
+        do = f"`leadsman local init-repo {project.repository}` makes it" if is_local else "let the bot see it"
+        lost = f"{project.repository} (or its base branch) is not there, or not for the bot"
+        yield Finding(subject, "wrong", f"{lost}: correct its [[project]]; {do}")
         return
     yield Finding(subject, "ok", f"{project.repository}, base {base}")
     yield _permission(subject, project, forge)

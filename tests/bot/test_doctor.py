@@ -14,6 +14,7 @@ import pytest
 
 from bot.cli.clicked import Setting
 from bot.cli.doctor import findings
+from bot.finding import Finding
 from tests.stories.nursery import leadsman
 from tests.world import App, Repository, World
 from tests.world.state import Hook
@@ -65,11 +66,14 @@ class House:
 
     def about(self, subject: str) -> list[tuple[str, str]]:
         """The lines on it: (verdict, text)."""
+        return [(found.verdict, found.what) for found in self.lines() if found.subject == subject]
+
+    def lines(self) -> list[Finding]:
         with pytest.MonkeyPatch.context() as patch:
             for name, value in self.environ.items():
                 patch.setenv(name, value)
             setting = Setting(home=self.folder / "home", config_file=self.configured(), verbose=False)
-            return [(found.verdict, found.what) for found in findings(setting) if found.subject == subject]
+            return list(findings(setting))
 
 
 @pytest.fixture
@@ -138,7 +142,14 @@ def test_it_tells_what_a_token_may_not(house: House, scopes: tuple[str, ...] | N
 @pytest.mark.parametrize(
     ("secrets", "more", "expected"),
     [
-        ("[]", "", ("warning", "has no webhook secret: what is delivered there is refused (403)")),
+        (
+            "[]",
+            "",
+            (
+                "warning",
+                "has no webhook secret: what is delivered there is refused (403). Name one with webhook_secret_env",
+            ),
+        ),
         ("[]", 'webhook_secret_env = ["HOOK_SECRET"]\n', ("ok", "takes deliveries; live secrets: 1")),
         (
             "[]",
@@ -167,6 +178,7 @@ def test_a_token_that_is_refused_is_said_and_the_rest_is_looked_at(house: House)
     house.environ["BOT_TOKEN"] = "ghp_wrong"
     (line,) = house.about("[forges.github]")
     assert ("wrong", True) == (line[0], "401" in line[1])
+    assert line[1].endswith(": give the bot that right, or a token or key that is valid")
     assert [("ok", "takes deliveries; live secrets: 1")] == house.about("/webhooks/github")
 
 
@@ -305,6 +317,24 @@ def test_without_permission_to_push_it_says_so(house: House) -> None:
     assert wrong.startswith("the bot may not even see who may do what there (GitHub answered 403")
     assert wrong.endswith("it can't push what runs publish, nor set claims; give it write")
     assert [("ok", "is protected on GitHub, too")] == house.about("acme/shop main")
+
+
+def test_what_is_not_reached_or_not_there_is_told_with_what_to_do(house: House) -> None:
+    house.more = (
+        '[forges.gone]\nkind = "github"\ntoken_env = "BOT_TOKEN"\napi_url = "http://127.0.0.1:1"\n'
+        '[forges.here]\nkind = "local"\n'
+        '[[project]]\nname = "abacus"\nforge = "here"\nrepository = "demo/abacus"\n'
+        '[[project]]\nname = "blog"\nforge = "github"\nrepository = "acme/blog"\n'
+    )
+    lost = "(or its base branch) is not there, or not for the bot: correct its [[project]]"
+    unreached = "GitHub can't be reached for the bot's own account (ConnectionError)"
+    expected = {
+        "[forges.gone]": f"{unreached}: see that it runs and can be reached from here, then ask again",
+        "project abacus": f"demo/abacus {lost}; `leadsman local init-repo demo/abacus` makes it",
+        "project blog": f"acme/blog {lost}; let the bot see it",
+    }
+    wrong = {line.subject: line.what for line in house.lines() if line.verdict == "wrong"}
+    assert expected == {subject: text for subject, text in wrong.items() if subject in expected}
 
 
 def test_a_home_that_can_not_be_is_one_of_its_lines(tmp_path: Path) -> None:
