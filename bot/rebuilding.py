@@ -195,7 +195,8 @@ def _remember_as_obeyed(connection: sa.Connection, intent: Intent, before: Count
     """So that a second delivery of the comment does not start the run once more. `before` counts equal lines."""
     what, reason = intent.event.what, intent.reason
     if isinstance(what, Commented) and isinstance(reason, Command):
-        same = (str(intent.event.subject.repo), what.comment_id, made_visible(reason.line))
+        on = intent.event.subject
+        same = (str(on.repo), books.name_of(on, what.comment_id), made_visible(reason.line))
         books.obey(connection, *same, before[same], at=intent.at.timestamp())
         before[same] += 1
 

@@ -13,6 +13,7 @@ from bot.invisible import made_visible
 from bot.markdown import inline
 from bot.model import Actor, BranchRef, Commented, Event, Ignored, Permission, Thread
 from bot.projects import Project
+from bot.store.books import name_of
 from handlers import misread, permission
 from handlers.arguments import Arguments, parse
 from handlers.choosing import choose
@@ -94,7 +95,7 @@ def _obeyed(on: Thread, live: Comment, command: Line | Misread) -> Obeyed:
     text = made_visible(command.text)
     if len(text) > _REMEMBERED:
         text = f"{text[:_REMEMBERED]}... {hashlib.sha256(text.encode()).hexdigest()}"
-    return Obeyed(on.repo, live.id, text, command.occurrence)
+    return Obeyed(on.repo, name_of(on, live.id), text, command.occurrence)
 
 
 def _is_in_the_books(done: Obeyed, desk: Desk) -> bool:

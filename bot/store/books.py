@@ -6,6 +6,7 @@ import math
 
 import sqlalchemy as sa
 
+from bot.model import Subject, TicketRef
 from bot.store import schema
 
 commands = schema.commands.c
@@ -13,6 +14,11 @@ holds = schema.holds.c
 settings = schema.settings.c
 approvals = schema.approvals.c
 heads = schema.heads.c
+
+
+def name_of(subject: Subject, comment_id: str) -> str:
+    """What a comment is called here among all of its repository's: a tracker numbers its notes by itself."""
+    return f"{subject.tracker}:{comment_id}" if isinstance(subject, TicketRef) else comment_id
 
 
 def obeyed(connection: sa.Connection, repo: str, comment_id: str, line: str, occurrence: int) -> bool:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from bot.errors import Forbidden, Gone, Unavailable
-from bot.model import Command, Commented, Ignored, IssueRef, Permission, Repo, RunId
+from bot.model import Command, Commented, Ignored, IssueRef, Permission, Repo, RunId, TicketRef
 from bot.passview import Passes
 from bot.recheck import Finding
 from bot.tasks import Task
@@ -609,6 +609,15 @@ def test_a_second_delivery_of_a_comment_repeats_nothing(room: Room) -> None:
     assert "(nothing: Each command of the comment was obeyed before, or is no longer in it.)" == room.happens(
         event, PULL
     )
+    assert 2 == len(room.rows)
+
+
+def test_a_trackers_note_of_the_same_number_is_another_comment(room: Room) -> None:
+    room.says("will", "/run fix")
+    note = Commented("1", actor("will"), "/run fix", None)
+    room.happens(note, TicketRef(REPO, "work", 7), who="will")
+    assert 2 == len(room.rows)
+    room.happens(note, TicketRef(REPO, "work", 7), who="will")
     assert 2 == len(room.rows)
 
 
