@@ -34,6 +34,18 @@ class Ledger:
         with self._store.write() as connection:
             runs.give_back(connection, lease)
 
+    def step_back(self, run_id: str) -> bool:
+        """Gives the slot of a run back, which waits for one again until it is due. False where hosts share the store:
+        its files are here, so no other may take it."""
+        if self._store.is_shared:
+            return False
+        with self._store.write() as connection:
+            lease = runs.lease_of(connection, run_id)
+            if lease is not None:
+                runs.give_back(connection, lease)
+            runs.note(connection, run_id, phase="waiting")
+        return True
+
     def ask_to_stop(self, run_id: str, by: str, at: float) -> None:
         with self._store.write() as connection:
             runs.ask_to_stop(connection, run_id, by, at)

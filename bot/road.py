@@ -20,7 +20,7 @@ from bot.dispatch import Hint, Hints
 from bot.errors import Unavailable
 from bot.journal import Journal
 from bot.ledger import Ledger
-from bot.model import Failed
+from bot.model import AnyTicket, Claimable, Failed
 from bot.ownhand import OwnHand
 from bot.rundir import RunDir
 from bot.steps import Steps, Wait
@@ -88,8 +88,10 @@ class Road:
         journal: Journal,
         hints: Hints,
         observe: Observer,
+        patient: bool,
         clock: Callable[[], float],
     ) -> None:
+        """`patient`: whoever started us waits for what is away."""
         self._store = store
         self._runs_dir = runs_dir
         self._ledger = ledger
@@ -97,6 +99,7 @@ class Road:
         self._journal = journal
         self._hints = hints
         self._observe = observe
+        self._patient = patient
         self._clock = clock
         self._hands: dict[str, OwnHand] = {}
         self._work: Mapping[Step, Callable[[Ages], Wait | None]] = {
@@ -190,17 +193,31 @@ class Road:
             ages.write("intent", intent)
         return ages
 
-    def _put_off(self, run_id: str, ages: Ages, problem: Exception) -> float:
+    def _put_off(self, run_id: str, ages: Ages, problem: Exception) -> float | None:
         tries = self._ledger.tries(run_id) + 1
         at = problem.retry_at if isinstance(problem, Unavailable) else None
         delay = min(300.0, 2.0**tries) if at is None else max(1.0, at.timestamp() - self._clock())
         self._ledger.note(run_id, tries=tries, reason=str(problem)[:500], due_at=self._clock() + delay)
         self._journal.say("put_off", run=run_id, tries=tries, why=str(problem))
-        before = not ages.has("sealed")
-        if tries >= (START_TRIES if before else END_TRIES) and not ages.has("ended"):
+        before, waits = not ages.has("sealed"), self._waits_for_a_tracker(ages, problem)
+        if tries >= (START_TRIES if before and not waits else END_TRIES) and not ages.has("ended"):
             stage = "start" if before else "publish"
             self._steps.end(ages, Failed(stage, f"{problem} (tried {tries} times)"))
             return 0.0
         if tries == TOLD_TRIES:
             self._hints.put(Hint("answer", ages.intent.answer))
+        if waits and self._ledger.step_back(run_id):
+            self._hints.put(Hint("waiting"))
+            self._hints.put(Hint("waiting"), after=delay)
+            return None
         return delay
+
+    def _waits_for_a_tracker(self, ages: Ages, problem: Exception) -> bool:
+        """What a person asked for on a ticket waits for a tracker that is away, hours if need be, and keeps no slot
+        meanwhile. What a schedule took is taken again by itself, and a command that works without a server ends."""
+        if not (self._patient and isinstance(problem, Unavailable) and ages.has("intent")):
+            return False
+        if any(ages.has(age) for age in ("claim", "held", "ended")):
+            return False
+        event = ages.intent.event
+        return isinstance(event.subject, AnyTicket) and not isinstance(event.what, Claimable)

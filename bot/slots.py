@@ -148,7 +148,7 @@ class Slots:
         host = self._host(connection)
         look_again = None
         on_hold = books.all_holds(connection)
-        for row in runs.waiting_for_a_slot(connection):
+        for row in runs.waiting_for_a_slot(connection, self._clock()):
             match _on_hold(row, on_hold) or admit(host, row.repo):
                 case Refused(reason, what_would_pass):
                     look_again = LOOK_AGAIN if reason == "host_overloaded" else look_again

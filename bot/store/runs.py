@@ -159,10 +159,11 @@ class Waiting:
     answer: str
 
 
-def waiting_for_a_slot(connection: sa.Connection) -> list[Waiting]:
-    """The runs that wait for a slot, in the order they came, in one query."""
+def waiting_for_a_slot(connection: sa.Connection, now: float) -> list[Waiting]:
+    """The runs that wait for a slot, in the order they came, in one query; but for those that gave theirs back, until
+    they are due."""
     query = sa.select(runs.run_id, runs.repo, runs.subject, runs.reason, runs.answer).where(
-        runs.closed_at.is_(None), runs.phase == "waiting"
+        runs.closed_at.is_(None), runs.phase == "waiting", (runs.tries == 0) | (runs.due_at <= now)
     )
     return [Waiting(*row) for row in connection.execute(query.order_by(runs.created_at, runs.run_id))]
 
@@ -305,6 +306,6 @@ def tries(connection: sa.Connection, run_id: str) -> int:
 
 
 def retrying(connection: sa.Connection) -> int:
-    """How many open runs had their step put off and wait to try it again."""
-    query = sa.select(sa.func.count()).where(runs.closed_at.is_(None), runs.tries > 0)
+    """How many open runs had their step put off and wait, with what they hold, to try it again."""
+    query = sa.select(sa.func.count()).where(runs.closed_at.is_(None), runs.tries > 0, runs.phase != "waiting")
     return connection.execute(query).scalar_one()

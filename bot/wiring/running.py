@@ -89,6 +89,7 @@ def make_road(
         journal=journal,
         hints=hints,
         observe=observe,
+        patient=world.patient,
         clock=world.clock,
     )
 

@@ -16,6 +16,7 @@ from bot.dispatch import Hint, Hints
 from bot.fleet import FleetSettings
 from bot.home import make
 from bot.journal import Journal
+from bot.ledger import Ledger
 from bot.model import Actor, Command, Commented, Event, Intent, IssueRef, Lease, Limit, Repo, RunId, Sha
 from bot.rundir import RunDir, write_json
 from bot.slots import Slots, dispatched, pause, paused, unpause
@@ -89,7 +90,7 @@ class Harness:
 
     def reasons(self) -> list[str]:
         with self.store.read() as connection:
-            return [row.reason for row in runs.waiting_for_a_slot(connection)]
+            return [row.reason for row in runs.waiting_for_a_slot(connection, self.now)]
 
     def give_back(self, run_id: str) -> None:
         with self.store.write() as connection:
@@ -182,6 +183,20 @@ def test_a_late_release_of_an_old_lease_frees_nothing(host: Harness) -> None:
     with host.store.write() as connection:
         assert not runs.give_back(connection, old)
     assert {"wt-1": second} == host.held()
+
+
+def test_a_run_that_stepped_back_waits_until_it_is_due_and_lets_the_next_one_try(host: Harness) -> None:
+    away, other = host.ask("acme/a", 2)
+    host.offer()
+    ledger = Ledger(host.store, host.name, Journal(host.home / "events.jsonl", lambda: 0.0), host.hints)
+    ledger.note(away, tries=1, reason="the tracker is away", due_at=host.now + 10)
+    assert ledger.step_back(away)
+    assert {"wt-1": other} == host.offer()
+    host.give_back(other)
+    host.now += 9
+    assert {} == host.offer()
+    host.now += 1
+    assert {"wt-1": away} == host.offer()
 
 
 def test_a_second_holder_of_a_slot_and_a_second_slot_of_a_run_are_refused(host: Harness) -> None:

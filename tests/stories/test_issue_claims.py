@@ -106,6 +106,7 @@ def test_a_claim_that_can_t_be_read_back_is_unknown_and_not_written_twice(
     assert 1 == len(harbour.notes(issue, "claimed by"))
     assert 1 == len(harbour.notes(issue, "# REPORT -"))
     assert journal(harbour, "put_off")
+    assert 2 == len(journal(harbour, "admitted")), "meanwhile it kept no slot"
 
 
 @pytest.mark.parametrize("status", [403, 503])
