@@ -31,6 +31,8 @@ from bot.slots import DISPATCHED, dispatched
 from bot.store import StoreSettings, books, facts, runs, schema
 from bot.store.engine import FILE, UNBUILT, Store, open_store
 
+REPAIR = "`leadsman doctor --repair` sets a broken file aside and builds its index anew, from the run directories"
+
 FROM_DIRECTORIES = ("schema_version", "runs", "leases")
 """Tables that a broken file is not asked for: their truth is elsewhere."""
 
@@ -63,7 +65,7 @@ def repair(settings: StoreSettings, home: Path) -> Rebuilt:
     """Sets a broken file aside, and puts back into the index what it lacks. Raises `Unavailable` where a database that
     is not ours to replace can't be used."""
     broken = None
-    if settings.url == "sqlite" and not _is_sound(home / FILE):
+    if settings.url == "sqlite" and not is_sound(home / FILE):
         broken = _set_aside(home / FILE)
     store = open_store(settings, home)
     try:
@@ -89,7 +91,7 @@ def open_or_rebuild(settings: StoreSettings, home: Path) -> tuple[Store, Rebuilt
         with store.read() as connection:
             is_built = facts.get(connection, UNBUILT) is None
     except Unavailable as problem:
-        raise UserError(f"{problem}. No run is started until it can be. {_next_step(settings)}") from problem
+        raise denied(problem, settings) from problem
     if is_built:
         return store, None
     with store.write() as connection:
@@ -103,12 +105,12 @@ def _build(connection: sa.Connection, home: Path) -> Rebuilt:
     return rebuilt
 
 
-def _next_step(settings: StoreSettings) -> str:
+def denied(problem: Unavailable, settings: StoreSettings) -> UserError:
+    """What a server says that can't start on this store, with the next step."""
+    next_step = "Is the database up, and may this user connect? Look with psql at the address in [store] url."
     if settings.url == "sqlite":
-        return (
-            "`leadsman doctor --repair` sets a broken file aside and builds its index anew, from the run directories."
-        )
-    return "Is the database up, and may this user connect? Look with psql at the address in [store] url."
+        next_step = f"{REPAIR}."
+    return UserError(f"{problem}. No run is started until it can be. {next_step}")
 
 
 def rebuild(connection: sa.Connection, runs_dir: Path, host: str) -> Rebuilt:
@@ -230,7 +232,7 @@ def _lease(connection: sa.Connection, ages: Ages, intent: Intent, host: str) -> 
 # ── the broken file ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _is_sound(file: Path) -> bool:
+def is_sound(file: Path) -> bool:
     """Whether SQLite finds nothing wrong in the file; one that is missing has nothing wrong in it."""
     if not file.exists():
         return True

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
@@ -24,7 +25,8 @@ from bot.launchers import tmux
 from bot.model import Permission
 from bot.projects import Project
 from bot.publishing import RUN_BRANCHES
-from bot.store.engine import Store, open_store
+from bot.rebuilding import REPAIR, is_sound
+from bot.store.engine import FILE, Store, open_store
 from bot.wiring.outside import World, around, connect, connect_trackers, tables, tracker_projects
 from gitops.version import git_version
 from webhooks.receiver import Table
@@ -88,7 +90,9 @@ def findings(setting: Setting) -> Iterator[Finding]:
         yield Finding("store", "wrong", str(problem) if isinstance(problem, UserError) else f"{problem}: {do}")
         return
     try:
-        yield Finding("store", "ok", config.store.url.split("@")[-1])
+        yield (found := _store(config, folder))
+        if found.verdict == "wrong":
+            return
         yield from _outside(config, World(home=folder, environ=os.environ), store)
     finally:
         store.close()
@@ -126,6 +130,13 @@ def _disk(setting: Setting) -> Finding:
     return Finding(
         "disk", "wrong", f"only {left >> 20} MiB free at {setting.home}; runs need room for worktrees: make some"
     )
+
+
+def _store(config: Config, folder: Path) -> Finding:
+    """A file can be opened, and be broken where a run has to look."""
+    if config.store.url == "sqlite" and not is_sound(folder / FILE):
+        return Finding("store", "wrong", f"{folder / FILE} is damaged; stop the server, then {REPAIR}")
+    return Finding("store", "ok", config.store.url.split("@")[-1])
 
 
 def _outside(config: Config, world: World, store: Store) -> Iterator[Finding]:

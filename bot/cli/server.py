@@ -15,7 +15,7 @@ from bot.dashboard import pages
 from bot.dashboard.wellknown import well_known
 from bot.dispatch import Hint
 from bot.errors import Unavailable, UserError
-from bot.rebuilding import open_or_rebuild
+from bot.rebuilding import denied, open_or_rebuild
 from bot.road import Observer
 from bot.store.engine import Store
 from bot.wake import Doorbell
@@ -68,7 +68,10 @@ class Serving:
         self.bot.dispatcher.put(Hint("lane", lane))  # whichever bot works now
 
     def start(self) -> None:
-        self.bot.join()
+        try:
+            self.bot.join()
+        except Unavailable as problem:  # what opens may be broken further in
+            raise denied(problem, self.bot.config.store) from problem
         self.bot.start()
         self._doorbell.start()
 

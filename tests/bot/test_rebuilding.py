@@ -13,6 +13,8 @@ import sqlalchemy as sa
 from bot import codec
 from bot.ages import Ages, Closed, Ended
 from bot.answers import OfRun, Section, due
+from bot.cli.clicked import Setting
+from bot.cli.doctor import findings
 from bot.home import make
 from bot.liveness import ask_to_stop
 from bot.model import (
@@ -192,6 +194,10 @@ def test_what_can_still_be_read_of_a_broken_file_is_kept(home: Path) -> None:
     with file.open("r+b") as broken:
         broken.seek(size * 3 // 4)
         broken.write(b"garbage " * 2000)
+    (home / "leadsman.toml").touch()
+    told = {one.subject: one for one in findings(Setting(home, home / "leadsman.toml", verbose=False))}
+    assert "wrong" == told["store"].verdict  # though it can be opened
+    assert "`leadsman doctor --repair`" in told["store"].what
     rebuilt = repair(StoreSettings(), home)
     assert rebuilt.set_aside is not None
     assert rebuilt.salvaged > 0
