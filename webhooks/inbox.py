@@ -139,6 +139,7 @@ class Inbox:
         for waiting in batch:  # whatever happens now, it happened to them: none is to be tried again by the next
             waiting.settled = True
         try:
+            self._store.check()  # a file that is gone is written to all the same, and nobody finds it again
             for waiting, verdict in zip(batch, self._commit(batch), strict=True):
                 waiting.verdict = verdict
         except Unavailable as problem:

@@ -280,6 +280,17 @@ def test_a_store_that_is_read_only_or_locked_keeps_nothing(tmp_path: Path, clock
     store.close()
 
 
+def test_a_store_whose_file_is_gone_or_another_keeps_nothing(inbox: Inbox, store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "leadsman.db"
+    file.rename(tmp_path / "aside.db")
+    assert inbox.remember(delivery()) is Verdict.AWAY
+    file.write_bytes(b"SQLite format 3\0")
+    assert inbox.remember(delivery()) is Verdict.AWAY
+    assert rows(store) == 0
+    (tmp_path / "aside.db").rename(file)
+    assert inbox.remember(delivery()) is Verdict.ACCEPTED
+
+
 def test_an_accident_of_the_leader_leaves_no_follower_waiting(inbox: Inbox) -> None:
     impossible = delivery("\ud800")  # half a character: no database takes it; the door lets none in
     with pytest.raises(UnicodeEncodeError):
