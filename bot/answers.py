@@ -121,13 +121,18 @@ def due(connection: sa.Connection, before: float | None = None) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
-def refusals(connection: sa.Connection, since: float, *, comment_id: str | None = None) -> list[Thread]:
-    """Where commands (of that comment) were answered since then that were refused, or whose runs did not end well."""
+def refusals(connection: sa.Connection, since: float) -> list[Thread]:
+    """Where commands were answered since then that were refused, or whose runs did not end well."""
     where = (table.created_at >= since) & (table.reaction == "confused")
-    if comment_id is not None:
-        where &= table.comment_id == comment_id
     rows = connection.execute(sa.select(table.subject).where(where)).scalars()
     return [codec.load_any(Thread, subject) for subject in rows]
+
+
+def ended_well(connection: sa.Connection, on: Thread, comment_id: str) -> bool:
+    """Whether nothing was refused, and no run failed, of what that comment asked for last."""
+    same = (table.subject == codec.dump(Thread, on)) & (table.comment_id == comment_id)
+    query = sa.select(table.reaction).where(same).order_by(table.created_at.desc()).limit(1)
+    return connection.execute(query).scalar() != "confused"
 
 
 class Answers:

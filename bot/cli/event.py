@@ -19,7 +19,7 @@ from bot.cli.clicked import Setting, examples, json_option
 from bot.cli.ending import is_unfinished
 from bot.config import Config
 from bot.errors import UserError
-from bot.model import Commented, Event, Ignored, Intent, LookAgain
+from bot.model import Commented, Event, Ignored, Intent, IssueRef, LookAgain, PullRef
 from bot.rebuilding import open_or_rebuild
 from bot.store import runs
 from bot.store.engine import Store
@@ -185,7 +185,7 @@ def _work(config: Config, folder: Path, told: Told, ends: float | None) -> Came:
         again,
         ignored="; ".join(entry.note for entry in worked if entry.note and entry.state != "failed"),
         runs=_runs(store, told.delivery, before, again=again),
-        refused=_refused(store, told.event if again else None, begun),
+        refused=_refused(store, told.event, begun, again=again),
         failed="; ".join(entry.note for entry in worked if entry.state == "failed"),
     )
 
@@ -229,12 +229,14 @@ def _is_of(told: Delivery, intent: Intent | None) -> bool:
     return intent is not None and (intent.event.source, intent.event.delivery) == (told.source, told.delivery)
 
 
-def _refused(store: Store, told_before: Event | None, since: float) -> list[str]:
+def _refused(store: Store, told: Event | None, since: float, *, again: bool) -> list[str]:
+    """Also where the comment was answered before, for another command or under another id."""
     with store.read() as connection:
         threads = answers.refusals(connection, since)
-        if told_before is not None and isinstance(told_before.what, Commented):
-            of_it = answers.refusals(connection, 0.0, comment_id=told_before.what.comment_id)
-            threads += [on for on in of_it if on == told_before.subject]
+        match told:
+            case Event(what=Commented(comment_id, before=before), subject=PullRef() | IssueRef() as on):
+                if (again or before is None) and not answers.ended_well(connection, on, comment_id):
+                    threads.append(on)
     return list(dict.fromkeys(map(str, threads)))
 
 

@@ -62,11 +62,12 @@ def test_a_refusal_and_a_failed_run_fail_the_step(town: Town, text: str, said: s
     town.task("bad", ["false"])
     pull = town.pull_of(town.repo())
     told = pull.comment("alice", text)
-    code, out, err = event(town, told)
+    code, _, err = event(town, told)
     assert (1 if said else 0, said) == (code, err)
-    if text == "/run bad":  # a step that is run again does not turn green by that
-        again = event(town, told)
-        assert (1, out, True) == (again[0], again[1], again[2].endswith(f"gives it another id.\n{said}"))
+    if text == "/run nope":  # a step that is run again does not turn green by that, whatever it calls the event
+        code, out, err = event(town, told, "--delivery", "another")
+        assert (1, said) == (code, err)
+        assert out.startswith("ignored: Each command of the comment was obeyed before")
 
 
 def test_an_event_that_nobody_could_be_told_of_fails_the_step(town: Town) -> None:
