@@ -145,6 +145,18 @@ def test_what_happened_is_read(event: str, payload: Any, subject: Any, what: Any
     assert head == found.head_sha
 
 
+def test_a_push_may_have_no_sender() -> None:
+    """`sender` is none of the fields that GitHub's description of a push requires."""
+    told = {**COMMON, "ref": "refs/heads/main", "before": ONE, "after": TWO, "pusher": {"name": "deploy key"}}
+    for event in (
+        read("push", {**told, "sender": None}),
+        read("push", {k: v for k, v in told.items() if k != "sender"}),
+    ):
+        assert isinstance(event, Event)
+        assert (Actor("deploy key", ""), Pushed(ONE, TWO)) == (event.actor, event.what)
+    assert Malformed("sender is NoneType, not dict") == read("pull_request", pulled("opened", sender=None))
+
+
 def test_an_edit_brings_the_text_before_and_tells_the_editor_from_the_author() -> None:
     found = read("issue_comment", commented(**EDITED, sender=ROBOT))
     assert isinstance(found, Event)

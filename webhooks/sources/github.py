@@ -72,7 +72,7 @@ def read(headers: Mapping[str, str], body: bytes, *, source: str, at: datetime) 
         if isinstance(found, Ignored):
             return found
         subject, what, head = found
-        actor = _actor(fields.at("sender"))
+        actor = _actor(fields.at("sender")) if "sender" in fields or name != "push" else _pusher(fields.at("pusher"))
         at = _when(fields, at)
     except Misshapen as problem:
         return Malformed(str(problem))
@@ -87,6 +87,11 @@ _Found = tuple[Subject, Happening, Sha | None]
 def _actor(user: Fields) -> Actor:
     kind = user.text("type") if "type" in user else ""
     return Actor(login=user.word("login"), id=str(user.number("id")), is_bot=kind == "Bot")
+
+
+def _pusher(pusher: Fields) -> Actor:
+    """Who pushed where no account did (a deploy key): a push alone may have no sender."""
+    return Actor(login=pusher.word("name"), id="")
 
 
 def _when(payload: Fields, at: datetime) -> datetime:
