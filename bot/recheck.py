@@ -13,13 +13,13 @@ from typing import Literal
 
 from bot.logs import digest_of
 from bot.masking import Masking
+from bot.paths import shown_path
 from bot.publishing import RUN_BRANCHES
 from bot.rendering import render
 from bot.reports import Report
 from bot.signing import Envelope, Malformed, PublicKey, envelope
 from bot.statefiles import read_plain
 from bot.statement import Statement, opened, without_carried
-from bot.verification import shown_path
 from gitops import evidence, publish
 from gitops.git import GitError
 from gitops.mirror import Mirror

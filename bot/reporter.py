@@ -25,13 +25,14 @@ from bot.model import (
     Subject,
     Unchanged,
 )
+from bot.paths import shown_path
 from bot.rendering import render
 from bot.reports import Change, Limits, Links, Load, Report, Repository, Tail
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json, write_text
 from bot.signing import SigningKey
 from bot.statement import read, signed
-from bot.verification import ran_of, shown_path
+from bot.verification import ran_of
 from bot.worksite import KEPT
 from gitops import evidence, hooks, worktree
 from gitops.pinning import RECOVER

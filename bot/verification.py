@@ -6,7 +6,6 @@ doubled.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from bot.launchers import start
 from bot.logs import Settled, settle
 from bot.masking import Masking
 from bot.model import Intent, Run, Sha
+from bot.paths import matches, shown_path
 from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json, write_json, write_text
 from bot.statefiles import discard
@@ -238,26 +238,6 @@ def _use(used: Mapping[str, object]) -> Use | None:
         case {"user_seconds": float(user), "system_seconds": float(system), "max_rss_kib": int(most)}:
             return Use(cpu_seconds=round(user + system, 3), max_rss_kib=most)
     return None
-
-
-def shown_path(path: str) -> str:
-    """A path as text that can be written anywhere: bytes that are no UTF-8 as `\\xff`."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-def matches(path: str, glob: str) -> bool:
-    """Whether a path matches a glob in which `**` spans folders and `*` does not."""
-    return _segments(path.split("/"), glob.split("/"))
-
-
-def _segments(path: list[str], glob: list[str]) -> bool:
-    import fnmatch
-
-    if not glob:
-        return not path
-    if glob[0] == "**":
-        return any(_segments(path[n:], glob[1:]) for n in range(len(path) + 1))
-    return bool(path) and fnmatch.fnmatchcase(path[0], glob[0]) and _segments(path[1:], glob[1:])
 
 
 def _name(check: Check) -> str:

@@ -24,9 +24,9 @@ from bot.model import (
     TicketRef,
     Updated,
 )
+from bot.paths import matches
 from bot.projects import Project
 from bot.tasks import Condition
-from bot.verification import matches
 from handlers.decision import Obeyed, Start
 from handlers.patience import patience
 from handlers.starting import Head, head_now
