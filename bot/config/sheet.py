@@ -92,7 +92,7 @@ class Sheet:
         except ValidationError as invalid:
             errors = invalid.errors(include_url=False)
         if self.lenient and all(error["type"] == "extra_forbidden" for error in errors):
-            return model.model_validate(self._without_unknown(model, path, raw, errors))
+            return self._validated(model, path, self._without_unknown(model, path, raw, errors))
         for place, found in _by_place(errors, raw).items():
             what = alternatives(found, model)
             if found[0]["type"] == "extra_forbidden":

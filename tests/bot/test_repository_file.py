@@ -133,3 +133,10 @@ def test_it_has_no_say_in_whose_name_commits_are_made(server: Config) -> None:
     found = read('[publish]\nauthor = "Mallory <m@x>"\nsign_key_file = "/etc/shadow"\n', server)
     assert server.publish == found.publish
     assert 2 == len(found.warnings)
+
+
+def test_an_unknown_key_beside_keys_that_do_not_fit_together_is_told_with_them(server: Config) -> None:
+    text = '[[rule]]\non = "push"\nif = { label = "x" }\ntask = "fix"\ncolour = 1\n'
+    assert ['.leadsman.toml:1: [[rule]]: if.label never holds with on = "push", so it would start nothing'] == refusal(
+        text, server
+    )
