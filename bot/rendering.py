@@ -130,7 +130,7 @@ def _tail(tail: Tail, most: int, run: str) -> str:
         shown = block(text)
     if len(text) == len(tail.text):
         return shown
-    note = wording.tail_left_out(tail.log, run)
+    note = wording.tail_left_out(_code(tail.log), run)
     return f"{note}\n\n{shown}" if text.strip() else note
 
 

@@ -517,7 +517,8 @@ def rows_left_out(count: int, run_id: str) -> str:
 
 
 def tail_left_out(log: str, run_id: str) -> str:
-    return f"*More of this log's end was left out here; it is {code(log)} in the directory of run {code(run_id)}.*"
+    """`log` is its path in the run's directory, as Markdown."""
+    return f"*More of this log's end was left out here; it is {log} in the directory of run {code(run_id)}.*"
 
 
 def _did_you_mean(nearest: str | None) -> str:
