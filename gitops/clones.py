@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gitops.git import Git
@@ -38,3 +42,31 @@ def commit_of(git_dir: Path, name: str) -> str | None:
     if name.startswith("-"):
         return None
     return Git(git_dir).run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False).text or None
+
+
+@contextmanager
+def apart(git_dir: Path) -> Iterator[Git]:
+    """Git in an empty repository that has the clone's commits: what the clone configures, or has checked out, changes
+    nothing in what is seen there (`.gitattributes` and `info/attributes` say what git takes for binary)."""
+    clone = Git(git_dir)
+    kind = clone.run("rev-parse", "--show-object-format").text
+    with tempfile.TemporaryDirectory(prefix="leadsman-") as folder:
+        git = Git(Path(folder) / "apart.git")
+        git.run("init", "--quiet", "--bare", "--template=", f"--object-format={kind}", str(git.git_dir))
+        alternates = git.git_dir / "objects/info/alternates"
+        alternates.parent.mkdir(exist_ok=True)
+        alternates.write_bytes(os.fsencode(f"{_inside(clone, 'objects')}\n"))
+        shallow = _inside(clone, "shallow")
+        if shallow.exists():
+            shutil.copyfile(shallow, git.git_dir / "shallow")
+        yield git
+
+
+def is_cut(git: Git) -> bool:
+    """Is a part of the history missing on purpose (`git clone --depth`)?"""
+    return (git.git_dir / "shallow").exists()
+
+
+def _inside(git: Git, name: str) -> Path:
+    """Where the repository has it: a linked worktree has most of it elsewhere."""
+    return git.git_dir.parent / git.run("rev-parse", "--git-path", name).text

@@ -21,7 +21,7 @@ _OPERATIONS = {
     "info/sparse-checkout": "sparse checkout",  # what lies outside of it would be taken for removed
 }
 
-_EXACT = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+EXACT = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
 """A diff of what is there, by git alone: no program that attributes or config name, no guess at renames."""
 
 
@@ -132,7 +132,7 @@ def _write_patch(git: Git, base: str, tip: str, patch: Path) -> int:
     temporary = patch.absolute().with_name(f".{patch.name}.{uuid4().hex}")
     try:
         git.run(
-            *("diff-tree", "--patch", "--binary", "--full-index", *_EXACT, f"--output={temporary}", base, tip),
+            *("diff-tree", "--patch", "--binary", "--full-index", *EXACT, f"--output={temporary}", base, tip),
             timeout=TREE_SECONDS,
         )
         if size := temporary.stat().st_size:
@@ -144,12 +144,14 @@ def _write_patch(git: Git, base: str, tip: str, patch: Path) -> int:
 
 def figures(mirror: Mirror, base: str, tip: str) -> Figures:
     """Which files differ between two commits, and by how many lines."""
-    lines = mirror.git.run("diff-tree", "-z", "--numstat", *_EXACT, base, tip, timeout=TREE_SECONDS).items
-    files = []
-    for line in lines:
-        added, deleted, path = line.split("\t", 2)
-        files.append(FileFigures(path, _count(added), _count(deleted)))
-    return Figures(tuple(files))
+    lines = mirror.git.run("diff-tree", "-z", "--numstat", *EXACT, base, tip, timeout=TREE_SECONDS).items
+    return Figures(tuple(map(counted, lines)))
+
+
+def counted(line: str) -> FileFigures:
+    """An entry of `--numstat -z`."""
+    added, deleted, path = line.split("\t", 2)
+    return FileFigures(path, _count(added), _count(deleted))
 
 
 def _count(figure: str) -> int | None:

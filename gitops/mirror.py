@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from gitops import locks, trash
+from gitops import locks, objects, trash
 from gitops.credentials import Remote
 from gitops.git import NETWORK_SECONDS, TREE_SECONDS, Git, GitError
 from gitops.names import is_sha
@@ -30,13 +30,6 @@ _INTRUDERS = (
 
 _MADE = ("refs", "objects/pack", "objects/info")
 """The folders of a repository; git makes the last one last."""
-
-
-@dataclass(frozen=True, slots=True)
-class TooLarge:
-    """A file that was not read: it has `size` bytes."""
-
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +114,9 @@ class Mirror:
         ref = f"refs/remotes/origin/{branch}^{{commit}}"
         return self.git.run("rev-parse", "--verify", "--quiet", ref, check=False).text or None
 
-    def read_file(self, sha: str, path: str, *, limit: int) -> bytes | TooLarge | None:
+    def read_file(self, sha: str, path: str, *, limit: int) -> bytes | objects.TooLarge | None:
         """The file at `path` in the commit `sha`; None where there is no plain file (a link is not followed)."""
-        if "\0" in path or not {"", ".", ".."}.isdisjoint(path.split("/")):
-            return None
-        git = self.git
-        for entry in git.run("ls-tree", "-z", "--long", "--full-tree", sha, "--", path).items:
-            facts, _, name = entry.partition("\t")
-            mode, _, oid, size = facts.split()
-            if name == path and mode in {"100644", "100755"}:
-                return TooLarge(int(size)) if int(size) > limit else git.run("cat-file", "blob", oid).stdout
-        return None
+        return objects.read_file(self.git, sha, path, limit=limit)
 
     def remote_refs(self, *patterns: str) -> dict[str, str]:
         """The remote's refs now, full name -> object id; `patterns` match a name's end, as in git-ls-remote(1)."""
@@ -154,10 +139,7 @@ class Mirror:
 
     def merge_base(self, one: str, other: str) -> str | None:
         """The best common ancestor of two commits, if they have one."""
-        done = self.git.run("merge-base", one, other, check=False)
-        if done.code > 1:
-            raise GitError(("git", "merge-base", one, other), done.code, done.stderr)
-        return done.text or None
+        return objects.merge_base(self.git, one, other)
 
     def is_ancestor(self, ancestor: str, of: str) -> bool:
         """Is `ancestor` reachable from `of` (or the same)? False, too, where one of them is not here."""

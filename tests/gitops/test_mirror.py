@@ -13,7 +13,8 @@ from gitops import evidence, publish, refs, worktree
 from gitops.credentials import Remote
 from gitops.git import GitError
 from gitops.locks import LockTimeout
-from gitops.mirror import Mirror, TooLarge
+from gitops.mirror import Mirror
+from gitops.objects import TooLarge
 from tests.gitops.folk import BOT, Folder, Start, race
 
 
