@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from bot.config import ConfigErrors
 from bot.logs import digest_of
 from bot.masking import Masking
 from bot.paths import shown_path
 from bot.publishing import RUN_BRANCHES
 from bot.rendering import render
-from bot.reports import Report
+from bot.reports import Report, Risk
 from bot.signing import Envelope, Malformed, PublicKey, envelope
 from bot.statefiles import read_plain
 from bot.statement import Statement, opened, without_carried
+from bot.weighing import weigh
 from gitops import evidence, publish
 from gitops.git import GitError
 from gitops.mirror import Mirror
@@ -232,6 +234,8 @@ def _figures(report: Report, mirror: Mirror) -> Iterator[Finding]:
     right = commits == report.commits
     yield (holds if right else differs)("commits", f"{commits}" if right else f"{commits}, not {report.commits}")
     yield _history(report, tip, mirror)
+    if report.risk is not None:
+        yield _risk(report.risk, since, tip, mirror)
 
 
 def _history(report: Report, tip: str, mirror: Mirror) -> Finding:
@@ -241,6 +245,29 @@ def _history(report: Report, tip: str, mirror: Mirror) -> Finding:
     descends = mirror.is_ancestor(root, tip)
     told = f"it descends from {name}" if descends else f"it does not descend from {name}"
     return (holds if descends == report.descends else differs)("history", told)
+
+
+def _risk(then: Risk, since: str, tip: str, mirror: Mirror) -> Finding:
+    """The tier, weighed again by the very rules that the report names."""
+    claim, rules_at = "risk tier", then.rules_at
+    if then.tier == "unknown":
+        return unknown(claim, f"the report could not tell it: {'; '.join(then.reasons)}")
+    if rules_at is None or not is_sha(rules_at):
+        return differs(claim, "it names no commit with rules, though something changed")
+    try:
+        if not mirror.fetch_commit(rules_at):
+            return unknown(claim, f"the repository has not {rules_at}, whose rules count")
+        now = weigh(mirror.git, since, tip, rules_at=rules_at).assessment
+    except GitError as problem:
+        return unknown(claim, problem.brief)
+    except ConfigErrors as wrong:
+        return unknown(claim, f"the rules at {rules_at} can't be read: {wrong.problems[0]}")
+    as_told = Masking()
+    reasons = tuple(map(as_told, now.reasons))
+    said = f"{now.tier or 'no tier'}: {'; '.join(reasons)}"
+    if now.tier != then.tier:
+        return differs(claim, f"it is {said}; the report says {then.tier or 'no tier'}")
+    return holds(claim, said) if reasons == then.reasons else differs(claim, f"for another reason it is {said}")
 
 
 def _difference(now: set[tuple[str, int | None, int | None]], then: set[tuple[str, int | None, int | None]]) -> str:

@@ -13,7 +13,7 @@ from bot import wording
 from bot.ages import Ran, Verdict
 from bot.markdown import block, cell, code, inline
 from bot.model import Blocked, Cancelled, Failed, Lost, Published, Unchanged
-from bot.reports import Change, Report, Tail
+from bot.reports import Change, Report, Risk, Tail
 
 BUDGET = 60_000
 """Bytes of UTF-8: below the 65,536 characters that forges take, however they count them."""
@@ -212,6 +212,8 @@ def _work(report: Report) -> Iterator[tuple[str, str]]:
         own = ", the last one by the bot: the command left it uncommitted" if report.leftovers_committed else ""
         yield "tip", f"`{report.tip}`, {_count(report.commits, 'commit')}{own}"
         yield "changed", f"{_count(len(report.changes), 'file')}, +{report.added} -{report.deleted}"
+    if report.risk is not None:
+        yield "risk", _risk(report.risk)
     if not report.descends:
         yield "history", "the tip does not descend from the base: the command rewrote it"
     if report.incorporated:
@@ -223,6 +225,12 @@ def _work(report: Report) -> Iterator[tuple[str, str]]:
         yield "left out of the commits", shown + (f" and {len(report.skipped) - 5} more" * (len(report.skipped) > 5))
     if report.pull:
         yield "pull request", _text(report.pull)
+
+
+def _risk(risk: Risk) -> str:
+    why = "; ".join(_text(reason) for reason in risk.reasons)
+    by = f", by the rules of {_code(risk.branch)} at `{risk.rules_at}`" if risk.rules_at is not None else ""
+    return f"{risk.tier or 'no tier'}{by}: {why}"
 
 
 def _frame(report: Report) -> Iterator[tuple[str, str]]:

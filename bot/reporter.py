@@ -19,6 +19,7 @@ from bot.model import (
     Lost,
     Outcome,
     Published,
+    PullRef,
     RuleFired,
     Run,
     RunId,
@@ -27,12 +28,14 @@ from bot.model import (
 )
 from bot.paths import shown_path
 from bot.rendering import render
-from bot.reports import Change, Limits, Links, Load, Report, Repository, Tail
+from bot.reports import Change, Limits, Links, Load, Report, Repository, Risk, Tail
 from bot.repositories import Repositories, git_trouble
+from bot.risk import NOTHING_CHANGED
 from bot.rundir import RunDir, read_json, write_text
 from bot.signing import SigningKey
 from bot.statement import read, signed
 from bot.verification import ran_of
+from bot.weighing import risk_of
 from bot.worksite import KEPT
 from gitops import evidence, hooks, worktree
 from gitops.pinning import RECOVER
@@ -107,6 +110,7 @@ class Reporter:
             incorporated=sealed.incorporated if sealed else (),
             changes=self._changes(run, sealed) if run and sealed else (),
             changes_since=sealed.since(intent.head) if sealed else intent.head,
+            risk=self._risk(intent, sealed) if sealed else None,
             skipped=tuple(shown_path(path) for path in sealed.skipped) if sealed else (),
             checked_at=checked.tip if checked and checked.verdicts else None,
             ran=tuple(ran),
@@ -141,6 +145,16 @@ class Reporter:
         with git_trouble("The changed files can't be listed"):
             figures = evidence.figures(mirror, sealed.since(run.intent.head), sealed.tip)
         return tuple(Change(path=shown_path(f.path), added=f.added, deleted=f.deleted) for f in figures.files)
+
+    def _risk(self, intent: Intent, sealed: Sealed) -> Risk:
+        """What the change is by the rules of the branch that it is for."""
+        if sealed.tip == intent.head:
+            return Risk(tier=None, reasons=(NOTHING_CHANGED,))
+        subject = intent.event.subject
+        # What a run begins at is the branch's own, as it stood then, but for a pull request: that has its own author.
+        rules_at = None if isinstance(subject, PullRef) else intent.head
+        since, mirror = sealed.since(intent.head), self._repositories.mirror(subject.repo)
+        return risk_of(mirror, since, sealed.tip, branch=intent.base_ref, rules_at=rules_at)
 
     def _loads(self, run: Run | None) -> Load:
         load, cpus = self._load()

@@ -11,6 +11,7 @@ from typing import Literal
 
 from bot.ages import NotRun, Ran, Use, Verdict
 from bot.model import Outcome, Published, RunId, Sha, Unchanged
+from bot.risk import Tier
 
 Grade = Literal["green", "red", "neutral"]
 """What a run came to, in a word. Neutral: it says neither yes nor no (nothing was checked, it was cancelled)."""
@@ -42,6 +43,19 @@ class Change:
     path: str
     added: int | None
     deleted: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Risk:
+    """How much care the change asks for, and why. `tier` is None where nothing changed, and "unknown" where it could
+    not be told; then the reason is what was in the way."""
+
+    tier: Tier | Literal["unknown"] | None
+    reasons: tuple[str, ...]
+    branch: str = ""
+    """The branch that the change is meant for: its rules count."""
+    rules_at: Sha | None = None
+    """The commit of it whose rules these are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +139,8 @@ class Report:
     """The ends of the logs of what did not end well."""
     links: Links
     at: datetime
+    risk: Risk | None = None
+    """None where no work was sealed, and in reports from before there were tiers."""
 
     @property
     def added(self) -> int:

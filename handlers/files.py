@@ -6,17 +6,15 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.config import Config, ConfigErrors, Problem, RepoFile, repository_file
-from bot.config.repository import REPOSITORY_FILE
+from bot.config import Config, ConfigErrors, RepoFile, repository_file
 from bot.errors import Gone
 from bot.forges import Forge
 from bot.journal import Journal
 from bot.model import Repo, Sha
+from bot.paths import REPOSITORY_FILE
 from bot.store import books
 from bot.store.engine import Store
 from handlers.views import WrongFile
-
-FILE_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,6 @@ class RepositoryFiles:
         return Standing(file, tuple(map(str, file.warnings)) if file is not None else ())
 
     def _parsed(self, data: bytes, sha: Sha, branch: str) -> RepoFile:
-        if len(data) > FILE_BYTES:
-            raise ConfigErrors([Problem(REPOSITORY_FILE, None, "", "", f"is larger than {FILE_BYTES} bytes")])
         return repository_file(data, f"{REPOSITORY_FILE} at {sha} of {branch}", self._config)
 
     def _last_good(self, repo: Repo, forge: Forge, branch: str) -> RepoFile | None:

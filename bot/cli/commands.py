@@ -34,6 +34,7 @@ GROUPS: Mapping[str, Mapping[str, Command]] = {
         "status": Command("bot.cli.status", "the state of a run; without one, of the fleet", quick=True),
         "verify": Command("bot.cli.verify", "checks a report again: signature, commit, figures, logs"),
         "report": Command("bot.cli.report", "a run's report: for people, for programs, as a page"),
+        "risk": Command("bot.cli.risk", "the risk tier of a change, by the rules of its base"),
         "board": Command("bot.cli.board", "publishes what runs, waits and came of it, as files of the repository"),
         "key": Command("bot.cli.key", "the public key that reports are signed with"),
         "show": Command("bot.cli.show", "what a run did: report, changes", quick=True),

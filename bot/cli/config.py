@@ -19,7 +19,7 @@ from bot.config.explaining import Key, Table, explain
 from bot.config.loading import FILE, open_sheet
 from bot.config.schema import json_schema
 from bot.config.sheet import Sheet
-from bot.config.tables import TABLES
+from bot.config.tables import EXPLAINED
 from bot.errors import UsageError
 from bot.nearest import did_you_mean
 
@@ -102,13 +102,13 @@ def _readable(source: Path | None) -> tuple[Sheet, ConfigErrors | None]:
 def _chosen(sheet: Sheet, wanted: str) -> tuple[Table, ...]:
     """`forges` is every forge, `forges.github` the one of that name; `task.verify` is a table within one."""
     top, _, rest = wanted.partition(".")
-    tables = explain(sheet, [top]) if top in TABLES else ()
+    tables = explain(sheet, [top]) if top in EXPLAINED else ()
     chosen = tuple(one for one in tables if wanted in (top, one.name.strip("[]")))
     if not chosen:
         chosen = tuple(filter(None, (_within(one, rest) for one in tables if not one.name.startswith(f"[{top}."))))
     if not chosen:
         raise UsageError(
-            f'There is no table "{wanted}"{did_you_mean(wanted, TABLES) or "."} Known: {", ".join(TABLES)}.'
+            f'There is no table "{wanted}"{did_you_mean(wanted, EXPLAINED) or "."} Known: {", ".join(EXPLAINED)}.'
         )
     return chosen
 

@@ -69,7 +69,8 @@ def command(
 ) -> int:
     """Checks a report again. REPORT is its file, the address of the comment that it stands in, or a commit.
 
-    The signature, the published ref, the figures of the change and the logs: each claim gets a verdict of its own.
+    The signature, the published ref, the figures of the change, its risk tier and the logs: each claim gets a verdict
+    of its own.
     """
     findings: list[Finding] = []
     about: list[str] = []
@@ -239,7 +240,9 @@ class _Check:
             against = sources.repository(report.repository.url, self._place, os.environ)
         if against is None:
             return None
-        commits = tuple(sha for sha in (report.tip, report.base, report.changes_since) if sha and is_sha(sha))
+        rules_at = report.risk and report.risk.rules_at
+        named = (report.tip, report.base, report.changes_since, rules_at)
+        commits = tuple(sha for sha in named if sha and is_sha(sha))
         return against.mirror(self._place / "mirror.git", commits)
 
 

@@ -13,8 +13,9 @@ from bot.config.places import Path
 from bot.config.schema import type_name
 from bot.config.sentences import table_of
 from bot.config.sheet import Sheet
-from bot.config.tables import TABLES, ByKind, Many, One
+from bot.config.tables import EXPLAINED, TABLES, ByKind, Many, One
 from bot.config.values import written
+from bot.paths import REPOSITORY_FILE
 
 REQUIRED = "required"
 NOTHING = object()
@@ -42,17 +43,17 @@ class Table:
     keys: tuple[Key, ...]
 
 
-def explain(sheet: Sheet, names: Iterable[str] = tuple(TABLES)) -> tuple[Table, ...]:
-    """The tables of `names`, or all of the server's file, with the values of `sheet`, be they right or wrong."""
+def explain(sheet: Sheet, names: Iterable[str] = tuple(EXPLAINED)) -> tuple[Table, ...]:
+    """The tables of `names`, or all of both files, with the values of `sheet`, be they right or wrong."""
     return tuple(table for name in names for table in _explain(sheet, name))
 
 
 def _explain(sheet: Sheet, name: str) -> Iterator[Table]:
-    table = TABLES[name]
+    table = EXPLAINED[name]
     raw = sheet.document.get(name)
     match table:
         case One(model):
-            yield _table(sheet, model, (name,), f"[{name}]")
+            yield _table(sheet, model, (name,), f"[{name}]" if name in TABLES else f"[{name}] of {REPOSITORY_FILE}")
         case Many(model):
             for index in range(len(raw)) if isinstance(raw, list) and raw else [-1]:
                 yield _table(sheet, model, (name, index), f"[[{name}]]")

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 
 from bot.config import checks
 from bot.config.loading import Config
-from bot.config.problems import Problem
+from bot.config.problems import ConfigErrors, Problem
 from bot.config.sheet import Sheet
 from bot.config.tables import REPOSITORY_TABLES
+from bot.paths import REPOSITORY_FILE
 from bot.publishing import PublishSettings, RepositoryPublish, within_server
+from bot.risk import TIERS, RiskSettings
 from bot.tasks import Rule, Task
 
-REPOSITORY_FILE = ".leadsman.toml"
+FILE_BYTES = 256 * 1024
+"""Of a larger one nothing is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,7 @@ def repository_file(data: bytes, origin: str, server: Config) -> RepoFile:
 
     Raises `ConfigErrors` for a wrong one: the caller keeps the last good one and says so.
     """
-    sheet = Sheet(data, REPOSITORY_FILE, lenient=True)
+    sheet = sheet_of(data)
     sheet.only(REPOSITORY_TABLES)
     checks.inline_secrets(sheet)
     tasks = sheet.tables(Task, "task")
@@ -47,6 +50,7 @@ def repository_file(data: bytes, origin: str, server: Config) -> RepoFile:
     ):
         sheet.problem(path, what)
     publish = _publish(sheet, server.publish)
+    _risk(sheet)  # who needs it reads it at the branch that a change is for, which may be another one
     _outranked(sheet, tasks, served)
     sheet.finish()
     return RepoFile(
@@ -56,6 +60,40 @@ def repository_file(data: bytes, origin: str, server: Config) -> RepoFile:
         publish=publish,
         warnings=tuple(sheet.warnings),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RiskRules:
+    """The `[risk]` of one commit's file."""
+
+    settings: RiskSettings
+    warnings: tuple[Problem, ...]
+
+
+def risk_rules(data: bytes) -> RiskRules:
+    """Reads the rules of a repository's file, whatever the rest of it says. Raises `ConfigErrors` for wrong ones."""
+    sheet = sheet_of(data)
+    settings = _risk(sheet)
+    sheet.finish()
+    return RiskRules(settings, tuple(sheet.warnings))
+
+
+def sheet_of(data: bytes) -> Sheet:
+    """The file's text, not yet looked at. Raises `ConfigErrors`."""
+    if len(data) > FILE_BYTES:
+        raise too_large()
+    return Sheet(data, REPOSITORY_FILE, lenient=True)
+
+
+def too_large() -> ConfigErrors:
+    return ConfigErrors([Problem(REPOSITORY_FILE, None, "", "", f"is larger than {FILE_BYTES} bytes")])
+
+
+def _risk(sheet: Sheet) -> RiskSettings:
+    found = sheet.table(RiskSettings, ("risk",)) or RiskSettings()
+    if TIERS[-1] in found.size_caps:
+        sheet.warning(("risk", "size_caps", TIERS[-1]), "has no meaning: there is no higher tier")
+    return found
 
 
 def _publish(sheet: Sheet, ours: PublishSettings) -> PublishSettings:

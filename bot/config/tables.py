@@ -12,6 +12,7 @@ from bot.fleet import FleetSettings
 from bot.forges import FORGES
 from bot.projects import Project
 from bot.publishing import BoardSettings, PublishSettings, RepositoryPublish
+from bot.risk import RiskSettings
 from bot.serving import ServerSettings
 from bot.settings import Settings
 from bot.store import StoreSettings
@@ -62,5 +63,12 @@ REPOSITORY_TABLES: Mapping[str, One | Many] = {
     "task": Many(Task),
     "rule": Many(Rule),
     "publish": One(RepositoryPublish),
+    "risk": One(RiskSettings),
 }
 """A repository's .leadsman.toml."""
+
+EXPLAINED: Mapping[str, One | Many | ByKind] = {
+    **TABLES,
+    **{name: table for name, table in REPOSITORY_TABLES.items() if name not in TABLES},
+}
+"""Each table that there is: as the server's file has it, and those that a repository alone has."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from bot.ages import NotRun, Ran, Use, Verdict
 from bot.counts import Counts
 from bot.model import Blocked, Cancelled, Failed, Lost, Outcome, Published, RunId, Sha, Unchanged
-from bot.reports import Change, Limits, Links, Load, Report, Repository, Tail
+from bot.reports import Change, Limits, Links, Load, Report, Repository, Risk, Tail
 
 BASE, TIP = Sha("a" * 40), Sha("b" * 40)
 RUN = RunId("20260105-090000-abcdef")
@@ -70,6 +70,7 @@ def report(**about: object) -> Report:
         "incorporated": (),
         "changes": (Change(path="src/app.py", added=12, deleted=3), Change(path="logo.png", added=None, deleted=None)),
         "changes_since": BASE,
+        "risk": Risk(tier="T3", reasons=("decides who gets in (src/app.py)",), branch="main", rules_at=BASE),
         "skipped": (),
         "checked_at": TIP,
         "ran": (ran(),),
@@ -134,6 +135,7 @@ def hostile_report(dice: random.Random, commands: int = 3) -> Report:
         pull=text(),
         outcome=_outcome(dice, text),
         changes=tuple(Change(path=text(), added=1, deleted=2) for _ in range(dice.randrange(4))),
+        risk=Risk(tier="T2", reasons=(text(),), branch=text(), rules_at=BASE),
         skipped=tuple(text() for _ in range(dice.randrange(7))),
         ran=tuple(_ran(dice, text) for _ in range(commands)),
         verdicts=(replace(check(0, 1, at_base=1), argv=(text(), text())),),

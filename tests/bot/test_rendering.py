@@ -15,7 +15,7 @@ from bot.ages import NotRun, State
 from bot.masking import Masking
 from bot.model import Cancelled, Failed, Lost, Published, Sha, Unchanged
 from bot.rendering import BUDGET, render
-from bot.reports import Change, Load, Report, Tail
+from bot.reports import Change, Load, Report, Risk, Tail
 from bot.secret import Secret
 from bot.signing import SigningKey
 from bot.statement import read, signed
@@ -51,6 +51,7 @@ def test_a_report_reads_as_it_should() -> None:
 | base | [`{base}`](https://github.example/c/a): the head of #\u200b7 when the bot acted |
 | tip | `{tip}`, 2 commits, the last one by the bot: the command left it uncommitted |
 | changed | 2 files, +12 -3 |
+| risk | T3, by the rules of `main` at `{base}`: decides who gets in (src/app.py) |
 | task from | leadsman.toml |
 | limit | 300 s, 3 turns (medium); round 1 of 3, turns used unknown |
 | used | 3.5 s of CPU, 40 MiB of memory |
@@ -179,6 +180,9 @@ def test_log_ends_give_way_before_commands_and_the_newest_of_a_log_stays() -> No
         ("| exit 0, said it failed |", {"ran": (ran(exit_code=0, ended="failed", stop_reason="said_failed"),)}),
         ("| signal 11 |", {"ran": (ran(exit_code=None, signal=11, ended="failed", stop_reason="signal"),)}),
         ("| exit 3 |", {"ran": (ran(exit_code=3, ended="failed", stop_reason="exit_code"),)}),
+        ("| risk | no tier: nothing changed |", {"risk": Risk(tier=None, reasons=("nothing changed",))}),
+        ("| risk | unknown: git fetch: gone |", {"risk": Risk(tier="unknown", reasons=("git fetch: gone",))}),
+        ("-3 |\n| task from | leadsman.toml |", {"risk": None}),
         ("load unknown", {"load": Load(at_start=None, at_end=None, cpus=None)}),
         ("**Nothing to publish** from `fix`: It left no change.", {"outcome": Unchanged("It left no change.")}),
         ("**Cancelled** `fix` by alice. Nothing was", {"outcome": Cancelled("alice")}),

@@ -11,6 +11,7 @@ import pytest
 
 from bot import liveness
 from bot.rendering import BUDGET, render
+from bot.reports import Risk
 from bot.signing import envelope, public_key
 from bot.statement import carried_in, read
 from gitops.git import Git
@@ -30,7 +31,8 @@ def leadsman(town: Town, *args: str, code: int = 0) -> str:
 def test_a_report_is_signed_with_the_key_that_the_server_shows(town: Town) -> None:
     repo = town.repo()
     town.task("checked", FIX, '[[task.verify]]\nrun = ["grep", "-q", "fixed", "fixed.txt"]\nrepeat = 2\n')
-    pull = town.pull_of(repo)
+    lenient = '[[risk.rules]]\ntier = "T0"\nwhy = "x"\nmatch = ["**"]\n'
+    pull = town.pull_of(repo, files={".leadsman.toml": lenient})
     town.start()
     town.says(pull, "/run checked")
     (run,) = town.until("the run is closed", town.closed)
@@ -43,6 +45,8 @@ def test_a_report_is_signed_with_the_key_that_the_server_shows(town: Town) -> No
     assert envelope(text).signed_by(public_key(shown))
     report = read(text).report
     assert "2/2" in said
+    main = repo.sha("main")  # whose rules count, not the pull request's own
+    assert Risk(tier="T2", reasons=("no rule names fixed.txt",), branch="main", rules_at=main) == report.risk
     assert repo.sha(f"leadsman/run/{run.name}") == report.tip
     (subject, *logs) = json.loads(envelope(text).payload)["subject"]
     assert {"gitCommit": report.tip} == subject["digest"]
@@ -101,12 +105,12 @@ def test_a_comment_has_the_report_checked_again(town: Town) -> None:
     town.settled(pull, "**Published**")
     town.says(pull, "/verify")
     said = town.until("an answer", lambda: next((b for b in town.answers(pull) if "checked again" in b), None))
-    assert f"The report of run `{run.name}` of `fix`, checked again: 6 of 6 claims hold." in said
+    assert f"The report of run `{run.name}` of `fix`, checked again: 7 of 7 claims hold." in said
     repo.git.set_ref(f"refs/heads/leadsman/run/{run.name}", repo.sha("main"))
     with (run / "worker.log").open("a") as log:
         log.write("and all was well")
     town.says(pull, f"/verify {run.name}")
-    said = town.until("another", lambda: next((b for b in town.answers(pull) if "4 of 6" in b), None))
+    said = town.until("another", lambda: next((b for b in town.answers(pull) if "5 of 7" in b), None))
     assert "it was pushed over" in said
     assert re.search(r"log worker.log \| differs", said)
 

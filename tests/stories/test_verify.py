@@ -29,6 +29,14 @@ repeat = 2
 run = ["diff", "fixed.txt", "tests/expected"]
 red_at_base = ["tests/**"]
 """
+RULES = """
+[[risk.rules]]
+tier = "T1"
+why = "is tested"
+match = ["tests/**", "*.txt"]
+[risk.size_caps]
+T1 = 1
+"""
 WORK = ["sh", "-c", "echo fixed > fixed.txt; mkdir tests; echo fixed > tests/expected; git add -A; git commit -qm Fix"]
 
 
@@ -68,7 +76,7 @@ class Stranger:
 
 @pytest.fixture
 def repo(town: Town) -> Repository:
-    return town.repo()
+    return town.repo(files={"README.md": "hello\n", ".leadsman.toml": RULES})
 
 
 @pytest.fixture
@@ -91,6 +99,13 @@ def test_a_report_holds_in_a_fresh_clone_on_another_machine(stranger: Stranger) 
     assert 0 == found.code, found
     assert {"holds"} == {verdict for verdict, _ in found.verdicts.values()}
     assert {"signature", "published ref", "figures", "commits", "history", "log worker.log"} <= set(found.verdicts)
+    weighed = "T2: 2 changed lines, more than the 1 of T1; is tested (fixed.txt and 1 more)"
+    assert ("holds", weighed) == found.verdicts["risk tier"]
+    said = read(stranger.report.read_text()).report
+    assert said.risk is not None
+    words = ("risk", f"{said.changes_since}..{said.tip}", "--rules", str(said.risk.rules_at), "--json")
+    offline = json.loads(nursery.leadsman(*words, cwd=stranger.clone, environ={}).out)
+    assert (said.risk.tier, list(said.risk.reasons)) == (offline["tier"], offline["reasons"])
     assert ("holds", "2/2 then, 2/2 now") == found.verdicts["check sh -c grep -q fixed fixed.txt"]
     assert ("holds", "1/1, red at base then, 1/1, red at base now") == found.verdicts[
         "check diff fixed.txt tests/expected"
@@ -187,6 +202,19 @@ def test_figures_that_were_touched_are_found_though_the_key_was_stolen(stranger:
     found = stranger.verify(str(stranger.report))
     assert 1 == found.code
     assert "differs" == found.verdicts["figures"][0]
+    risk = said.risk
+    assert risk is not None
+    for changed, code, verdict in (
+        (replace(risk, tier="T1"), 1, "differs"),
+        (replace(risk, reasons=("all is well",)), 1, "differs"),
+        (replace(risk, tier=None, rules_at=None), 1, "differs"),
+        (replace(risk, rules_at="1" * 40), 3, "could not check"),
+        (replace(risk, tier="unknown"), 3, "could not check"),
+        (None, 0, ""),  # as it was before there were tiers
+    ):
+        stranger.report.write_text(signed(replace(said, risk=changed), own_key(town.home), Masking()))
+        found = stranger.verify(str(stranger.report))
+        assert (code, verdict) == (found.code, found.verdicts.get("risk tier", ("", ""))[0]), (changed, found)
 
 
 def test_a_byte_that_was_changed_is_found(stranger: Stranger) -> None:
