@@ -501,7 +501,7 @@ def status_line(report: Report) -> str:
         case Published(_, ref):
             return f"published on {ref.removeprefix('refs/heads/')}, {held}"
         case Unchanged():
-            return "left no change"
+            return f"nothing to publish, {held}"
         case Failed(stage):
             return f"failed ({stage}), nothing was published"
         case outcome:

@@ -19,6 +19,7 @@ from bot.reports import Change, Load, Report, Risk, Tail
 from bot.secret import Secret
 from bot.signing import SigningKey
 from bot.statement import read, signed
+from bot.wording import status_line
 from tests.bot.reporting import BASE, RUN, TIP, check, hostile_report, ran, report
 
 forge = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -195,6 +196,12 @@ def test_log_ends_give_way_before_commands_and_the_newest_of_a_log_stays() -> No
 )  # fmt: skip
 def test_a_line_says_what_was_seen(words: str, said: dict[str, object]) -> None:
     assert words in render(report(**said))
+
+
+def test_a_status_says_no_more_than_was_seen() -> None:
+    unchanged = Unchanged('The task fix publishes nothing (publish = "none").')
+    assert "nothing to publish, not checked" == status_line(report(outcome=unchanged, verdicts=()))
+    assert "nothing to publish, 1 of 1 checks hold" == status_line(report(outcome=unchanged))
 
 
 @pytest.mark.parametrize(
