@@ -98,6 +98,8 @@ def _nothing_checked() -> Iterator[None]:
         raise UserError(problem.text, code=2 if problem.code == 2 else 3) from problem
     except GitError as problem:
         raise UserError(f"The repository can't be read: {problem.brief}.", code=3) from problem
+    except Unavailable as problem:
+        raise UserError(f"It can't be checked now: {problem}", code=3) from problem
     except OSError as problem:
         raise UserError(f"It can't be checked here: {problem.strerror} ({problem.filename}).", code=3) from problem
 
@@ -142,7 +144,7 @@ def _comment_of_ours(setting: Setting, url: str) -> str | None:
     from bot.wiring.outside import World, around, connect
 
     number, comment = _numbers(url)
-    if not number or not comment:
+    if not number or not comment or not setting.home.is_dir():
         return None
     try:
         config = setting.config()

@@ -40,6 +40,16 @@ T1 = 1
 WORK = ["sh", "-c", "echo fixed > fixed.txt; mkdir tests; echo fixed > tests/expected; git add -A; git commit -qm Fix"]
 
 
+ELSEWHERE = """
+[forges.local]
+kind = "local"
+[[project]]
+name = "shop"
+forge = "local"
+repository = "acme/shop"
+"""
+
+
 class Verified(NamedTuple):
     code: int
     verdicts: Mapping[str, tuple[str, str]]
@@ -294,13 +304,24 @@ def test_a_command_that_left_no_commit_is_itself_run_again_at_its_base(
     assert (1, ("differs", "exit 0 then, exit 1 now")) == (found.code, found.verdicts["command test -e nothing"])
 
 
-@pytest.mark.parametrize("what", ["nothing", "folder", "text", "http://127.0.0.1:1/report.json"])
-def test_what_holds_no_report_could_not_be_checked_and_says_the_next_step(stranger: Stranger, what: str) -> None:
+def test_what_holds_no_report_could_not_be_checked_and_says_the_next_step(stranger: Stranger) -> None:
     (stranger.clone / "text").write_text("hello")
     (stranger.clone / "folder").mkdir()
-    found = stranger.verify(what)
-    assert 3 == found.code, "nothing differs"
-    assert any(step in found.err for step in ("Name a run's report.json", "Give a commit's whole id", "can't be read"))
+    steps = {
+        "nothing": "Give a commit's whole id",
+        "folder": "Give a commit's whole id",
+        "text": "Name a run's report.json",
+        "http://127.0.0.1:1/report.json": "can't be read",
+        "http://127.0.0.1:1/local/acme/shop/1#comment-2": "can't be read",
+    }
+    (stranger.clone / "leadsman.toml").write_text(ELSEWHERE)
+    for what, step in steps.items():
+        found = stranger.verify(what)
+        assert (3, True) == (found.code, step in found.err), f"nothing differs: {what} {found}"
+    (stranger.folder / "none").mkdir()
+    (stranger.folder / "none" / "leadsman.db").write_text("no store" * 100)
+    found = stranger.verify("http://127.0.0.1:1/local/acme/shop/1#comment-2")
+    assert (3, True) == (found.code, "It can't be checked now" in found.err), found
 
 
 def test_a_file_whose_name_looks_like_a_secret_is_no_difference(
