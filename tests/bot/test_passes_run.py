@@ -80,15 +80,17 @@ DEGRADED = {"LEADSMAN_POOL_DIR": "/dev/null"}
 
 
 @pytest.mark.parametrize(
-    "around", [PLAIN, NESTED, UNBOUNDED, DEGRADED], ids=["plain", "nested", "unbounded", "degraded"]
+    ("turn", "around"),
+    [(0, PLAIN), (1, NESTED), (2, UNBOUNDED), (3, DEGRADED)],
+    ids=["plain", "nested", "unbounded", "degraded"],
 )
-def test_a_wrong_count_never_starts_the_command(host: Host, around: dict[str, str]) -> None:
+def test_a_wrong_count_never_starts_the_command(host: Host, turn: int, around: dict[str, str]) -> None:
     proof = host.folder / "started"
-    for count in BAD_COUNTS:
-        for spelling in (["--passes", count], [f"--passes={count}"]):
-            ended = host.run("run", *spelling, "--", "touch", str(proof), env={**host.environ, **around})
-            assert (125, "", False) == (ended.returncode, ended.stdout, proof.exists()), (spelling, ended.stderr)
-            assert 1 == ended.stderr.count("\n"), ended.stderr
+    for number, count in enumerate(BAD_COUNTS, turn):  # each in both spellings, by turns
+        spelling = ["--passes", count] if number % 2 else [f"--passes={count}"]
+        ended = host.run("run", *spelling, "--", "touch", str(proof), env={**host.environ, **around})
+        assert (125, "", False) == (ended.returncode, ended.stdout, proof.exists()), (spelling, ended.stderr)
+        assert 1 == ended.stderr.count("\n"), ended.stderr
 
 
 @pytest.mark.parametrize(
