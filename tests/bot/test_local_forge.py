@@ -231,6 +231,19 @@ def test_a_push_of_the_head_to_the_base_merges_the_pull_request(here: Bench) -> 
     assert (pull.open, pull.merged, pull.head_sha) == (False, True, tip)
 
 
+def test_a_merge_that_somebody_has_looked_at_before_the_hook_is_told_once_all_the_same(here: Bench) -> None:
+    clone = here.clone()
+    tip = clone.commit("topic", "a.txt", "a")
+    here.people.open_pull(REPO, head="topic", base="main", title="t", author="alice")
+    before = here.forge.branch_sha(here.repo, "main")
+    clone.git("push", "--quiet", "origin", "topic:main")
+    assert here.forge.pull(here.pull(1)).merged
+    _, closed = here.people.pushed(REPO, "refs/heads/main", before, tip, author="alice")
+    assert (closed.subject, closed.what, closed.head_sha) == (here.pull(1), Closed(merged=True), tip)
+    later = clone.commit("topic", "b.txt", "b")
+    assert len(here.people.pushed(REPO, "refs/heads/main", tip, later, author="alice")) == 1
+
+
 def test_a_push_to_the_head_is_told_to_the_pull_request(here: Bench) -> None:
     clone = here.clone()
     first = clone.commit("topic", "a.txt", "a")

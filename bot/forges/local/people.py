@@ -32,6 +32,8 @@ from bot.model import (
 
 MAX_TEXT = 65_536
 MAX_LINE = 256
+HOOK_SECONDS = 600
+"""How late git's hook may tell of a push."""
 _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,38}(\[bot\])?")
 
 
@@ -163,6 +165,9 @@ class People:
         for thread in self._forge.threads.listing(repo):
             if thread.kind == "pull" and thread.state == "open" and branch in {thread.head_ref, thread.base_ref}:
                 events += self._settle(thread, branch, before, after, author)
+            elif branch == thread.base_ref and self._was_merged_by(thread, before, after):
+                merged = PullRef(thread.repo, thread.number)
+                events.append(self._event(merged, author, Closed(merged=True), self._head(thread)))
         return tuple(events)
 
     def make_repository(self, repo: str, *, source: Path | None, author: str) -> Path:
@@ -181,6 +186,14 @@ class People:
         if now.state == "merged":
             events.append(self._event(ref, author, Closed(merged=True), head))
         return events
+
+    def _was_merged_by(self, thread: Thread, before: Sha | None, after: Sha | None) -> bool:
+        """Whether it was this push that merged it, and somebody has looked at it before git's hook came to tell."""
+        if thread.state != "merged" or self._clock() - thread.at.timestamp() > HOOK_SECONDS or not (before and after):
+            return False
+        head, name = self._head(thread), thread.repo.name
+        holds = [self._forge.bares.merge_base(name, base, head) == head for base in (before, after) if head]
+        return holds == [False, True]
 
     def _event(self, subject: Subject, login: str, what: Happening, head: Sha | None = None) -> Event:
         return Event(
