@@ -251,7 +251,7 @@ def test_a_persons_commit_on_the_shared_branch_is_kept_and_named(town: Town) -> 
     assert "Merge" not in log, "rebased, as by default"
     town.says(pull, "/verify")
     said = town.until("an answer", lambda: next((b for b in town.answers(pull) if "checked again" in b), None))
-    assert "6 of 6 claims hold" in said
+    assert "7 of 7 claims hold" in said
     assert "it descends from what came first" in said
 
 
