@@ -13,6 +13,7 @@ import select
 import signal
 import stat
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,9 @@ who is slower finds the run lost, and does not start it."""
 
 BOUND = 30.0
 """Seconds for the end of a run that was told to end, beyond its graces."""
+
+AGAIN = 1.0
+"""Seconds until it is seen to again that a run knows it is to end."""
 
 LONGEST_WAIT = 3600.0
 """Seconds that the kernel is asked to wait in one go: its counter is small."""
@@ -332,6 +336,9 @@ def _end_supervised(path: Path, by: str) -> None:
     request_cancel(path, by)
     until = time.monotonic() + float((read_json(run.spec) or {}).get("kill_grace", KILL_GRACE)) + BOUND
     while _is_held(path):
+        if not is_there(run.cancel):  # a start took it for that of an earlier round
+            with suppress(OSError):
+                request_cancel(path, by)
         left = until - time.monotonic()
         handle = pidfd_of_supervisor(path)
         if handle is None:
@@ -339,7 +346,7 @@ def _end_supervised(path: Path, by: str) -> None:
                 return
             time.sleep(PAUSE)  # it is starting, and has not said who it is
         elif left > 0:
-            _wait([handle], left)
+            _wait([handle], min(left, AGAIN))
         else:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
             _wait([handle], BOUND)

@@ -195,6 +195,20 @@ def test_a_killed_canceller_leaves_a_cancel_that_goes_on(harbour: Harbour) -> No
     assert harbour.ended(run)["state"] == "cancelled"
 
 
+def test_a_cancel_that_a_start_takes_for_an_old_one_is_asked_for_again(harbour: Harbour) -> None:
+    run = harbour.hand_off("sleep", "1000")
+    watcher = supervisor(run)
+    os.kill(watcher, signal.SIGSTOP)
+    canceller = harbour.popen("cancel", run.path.name)
+    until = time.monotonic() + WAIT
+    while not run.cancel.exists():
+        assert time.monotonic() < until
+    run.cancel.unlink()  # as `resume` does, which may begin another round at any time
+    os.kill(watcher, signal.SIGCONT)
+    out, err = canceller.communicate(timeout=WAIT)
+    assert (0, "cancelled") == (canceller.returncode, reading(run.path)["state"]), (out, err)
+
+
 def test_everything_of_a_run_killed_at_once_is_lost(harbour: Harbour) -> None:
     run = harbour.hand_off("sleep", "1000")
     pid, watcher = command(run), supervisor(run)
