@@ -66,6 +66,14 @@ def test_an_app_is_its_bot_account(scene: Scene) -> None:
     assert 1 == len(scene.world.asked("/app"))
 
 
+def test_an_installation_that_is_suspended_keeps_the_bot_from_no_other(scene: Scene) -> None:
+    scene.acme.suspended_at = scene.world.now()
+    assert "leadsman[bot]" == scene.forge.me().login
+    assert "main" == scene.forge.repository(OTHER).default_branch
+    with pytest.raises(Forbidden, match="suspended"):
+        scene.forge.repository(SHOP)
+
+
 def test_what_it_posts_is_its_bots(scene: Scene) -> None:
     issue = scene.shop.issue("Broken", author="alice")
     posted = scene.forge.comment(on := IssueRef(SHOP, issue.number), scene.forge.post(on, "hello"))

@@ -62,6 +62,8 @@ def access_token(call: Call) -> Answer:
     one = call.world.installations.get(call.number("installation_id"))
     if one is None or one.app is not signed_app(call):
         raise not_found()
+    if one.suspended_at is not None:
+        raise Refuse(403, "This installation has been suspended")
     names = {f"{one.account.login}/{name}" for name in call.body.get("repositories", ())} or one.repositories
     if not names <= one.repositories:
         raise Refuse(422, "There is at least one repository that does not exist or is not accessible.", [])

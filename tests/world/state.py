@@ -191,6 +191,7 @@ class Installation:
     """Full names."""
     created_at: datetime
     tokens_made: int = 0
+    suspended_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

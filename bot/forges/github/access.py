@@ -153,10 +153,14 @@ class AppAccess:
         """The App's bot account. It is read with the token of any installation: an App's key reads only the App."""
         with self.own.client("the App itself") as client:
             _, app = client.requester.requestJsonAndCheck("GET", "/app")
-            _, installations = client.requester.requestJsonAndCheck("GET", "/app/installations", {"per_page": 1})
-            login, numbers = f"{app['slug']}[bot]", [int(one["id"]) for one in installations]
+            _, installations = client.requester.requestJsonAndCheck("GET", "/app/installations", {"per_page": 100})
+            login = f"{app['slug']}[bot]"
+            numbers = [
+                int(one["id"]) for one in installations if one.get("suspended_at") is None
+            ]  # those give no token
         if not numbers:
-            raise Forbidden(f"The App {login} is installed nowhere. Install it on the repositories it should serve.")
+            lacks = "suspended wherever it is installed" if installations else "installed nowhere"
+            raise Forbidden(f"The App {login} is {lacks}. It has to be installed on the repositories it should serve.")
         lent = self.lend(numbers[0], {})
         door = Door(self._settings, self.clock, lambda: lent.credential)
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.world.shapes.people import Json, PeopleShapes, stamp
+from tests.world.shapes.people import Json, PeopleShapes, maybe, stamp
 from tests.world.state import App, Installation
 
 _EVENTS = ["issue_comment", "issues", "pull_request", "push"]
@@ -43,6 +43,6 @@ class AppShapes(PeopleShapes):
             "created_at": stamp(one.created_at),
             "updated_at": stamp(one.created_at),
             "single_file_name": None,
-            "suspended_by": None,
-            "suspended_at": None,
+            "suspended_by": self.user(one.account) if one.suspended_at else None,
+            "suspended_at": maybe(one.suspended_at),
         }
