@@ -17,10 +17,19 @@ NAME = "status.json"
 
 
 class Configuration(NamedTuple):
-    """The server's last reading of its file: when (another text for each), and why it was not taken up, or empty."""
+    """The server's last reading of its file: when it began (RFC 3339), and why it was not taken up, or empty."""
 
     read_at: str
     problem: str
+
+    def was_read_after(self, moment: float) -> bool:
+        """What was written into the file before that moment (seconds since 1970) was read then."""
+        from datetime import datetime
+
+        try:
+            return datetime.fromisoformat(self.read_at).timestamp() >= moment
+        except ValueError:
+            return False
 
 
 def said(home: Path) -> dict[str, Any] | None:

@@ -35,10 +35,10 @@ def main(argv: list[str]) -> int:
     holder = home.held_by(folder)
     if holder is None:
         raise UserError(f"No server holds {folder}. `leadsman serve` reads its configuration when it starts.")
-    before = configuration_of(folder)
+    told_at = time.time()
     if not home.signal_holder(holder, signal.SIGHUP):
         raise UserError(f"The server of {folder} can't be told: pid {holder.pid} on {holder.host} is not it any more.")
-    found = _answer(folder, before)
+    found = _answer(folder, told_at)
     if found is None:
         raise UserError(f"The server (pid {holder.pid}) was told, and has not answered within {PATIENCE:g} s.")
     if found.problem:
@@ -47,8 +47,9 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _answer(folder: Path, before: Configuration) -> Configuration | None:
-    """What the server says of its next reading; None where it does not in time."""
+def _answer(folder: Path, told_at: float) -> Configuration | None:
+    """What the server says of a reading that began after it was told; None where it does not in time. Another one may
+    be under way, of the file as it was."""
     from bot.cli.watching import Watch
     from bot.rundir import RunDir
 
@@ -56,7 +57,7 @@ def _answer(folder: Path, before: Configuration) -> Configuration | None:
     with Watch(RunDir(folder)) as watch:
         while time.monotonic() < until:
             now = configuration_of(folder)
-            if now.read_at != before.read_at:
+            if now.was_read_after(told_at):
                 return now
             watch.pause()
     return None

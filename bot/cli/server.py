@@ -83,16 +83,17 @@ class Serving:
 
     def reload(self) -> None:
         """Takes up the changed configuration; a wrong one leaves the last good one in force, and is said."""
+        begun = self._world.clock()
         try:
             config = self._reread()
             # A secret that is missing shows only here.
-            bot = Bot(config, self._world, self.store, self._observe, after=self.bot)
+            bot = Bot(config, self._world, self.store, self._observe, after=self.bot, read_at=begun)
             bot.join()  # a store that is away shows only here: the bot that works is not ended for one that can't
         except UserError as problem:
-            self._keep_on("The configuration is wrong", problem.text)
+            self._keep_on("The configuration is wrong", problem.text, begun)
             return
         except Unavailable as problem:
-            self._keep_on("The configuration can't be taken up now", str(problem))
+            self._keep_on("The configuration can't be taken up now", str(problem), begun)
             return
         with self._lock:
             self._wrong_config = ""
@@ -104,10 +105,10 @@ class Serving:
             self.bot.start()
         log.info("The configuration was read anew.")
 
-    def _keep_on(self, what: str, why: str) -> None:
+    def _keep_on(self, what: str, why: str, begun: float) -> None:
         self._wrong_config = why
         log.warning("%s, the last good one stays in force: %s", what, why)
-        self.bot.say_configuration_is_wrong(why)
+        self.bot.say_configuration_is_wrong(why, begun)
 
     def checks(self) -> dict[str, str]:
         """What readiness is made of."""

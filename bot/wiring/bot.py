@@ -63,8 +63,10 @@ class Bot:
         observe: road.Observer | None = None,
         *,
         after: Bot | None = None,
+        read_at: float | None = None,
     ) -> None:
-        """`after`: the bot that is stopped before this one starts, and may be at something yet."""
+        """`after`: the bot that is stopped before this one starts, and may be at something yet. `read_at`: when the
+        reading of `config` began; default: now."""
         self.config, self.world, self.store = config, world, store
         self.key = own_key(world.home)
         self.journal = Journal(world.home / "events.jsonl", world.clock)
@@ -75,7 +77,7 @@ class Bot:
         self.telling = Telling(store, world.name, self._heard)
         self.load = LoadWindow(world.home, world.environ, world.clock)
         self.slots = self._make_slots()
-        self._configuration = _reading_of_configuration(world.clock(), "")
+        self._configuration = _reading_of_configuration(world.clock() if read_at is None else read_at, "")
         self.fleet = FleetState(
             store, world.home, self.slots, configuration=lambda: self._configuration, clock=world.clock
         )
@@ -265,9 +267,9 @@ class Bot:
         self.watcher.stop()
         self.slots.leave()
 
-    def say_configuration_is_wrong(self, problem: str) -> None:
-        """The file was read anew and not taken up: this bot stays in force."""
-        self._configuration = _reading_of_configuration(self.world.clock(), problem)
+    def say_configuration_is_wrong(self, problem: str, read_at: float) -> None:
+        """The file was read anew, from `read_at` on, and not taken up: this bot stays in force."""
+        self._configuration = _reading_of_configuration(read_at, problem)
         self.dispatcher.put(Hint("state"))
 
     # ── other hosts of the same store ────────────────────────────────────────────────────────────────────────────
