@@ -103,7 +103,7 @@ def _here(host: Host) -> str | Refused:
     bound = host.max_load_per_cpu * host.cpus
     if host.load_p95 is not None and host.load_p95 > bound:
         return Refused(
-            "host_overloaded", f"The load is {host.load_p95:.1f} on {host.cpus} CPUs; {bound:g} or less passes."
+            "host_overloaded", f"The load is {host.load_p95:g} on {host.cpus} CPUs; {bound:g} or less passes."
         )
     for slot in host.slots:
         if slot not in host.taken:

@@ -26,7 +26,7 @@ def test_the_first_free_slot_in_order_is_taken() -> None:
         (replace(FREE, taken={"wt-1": "f:b/b"}, live=1), "repo_busy", "1 of at most 1 runs"),
         (replace(FREE, taken={"wt-1": "f:B/B"}, live=1), "repo_busy", "1 of at most 1 runs"),  # as forges compare names
         (replace(FREE, remaining_seconds=3629, run_limit=900), "insufficient_cycle_time", "4 x 900 s + 30 s = 3630 s"),
-        (replace(FREE, load_p95=4.1, cpus=2), "host_overloaded", "4 or less passes"),
+        (replace(FREE, load_p95=4.01, cpus=2), "host_overloaded", "The load is 4.01 on 2 CPUs; 4 or less passes"),
         (replace(FREE, retrying=3, retry_cap=2), "retry_pressure", "at most 2 pass"),
     ],
 )
