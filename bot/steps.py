@@ -298,6 +298,8 @@ class Steps:
             self._verification.clean_up(run)
             published = ended.outcome.tip if ended is not None and isinstance(ended.outcome, Published) else None
             self._worksite.give_back(run, well=well, published=published)
+        elif ages.has("claim"):
+            self._worksite.abandon(ages.intent)
         lease = self._ledger.lease(ages.path.name)
         if lease is not None:
             self._ledger.give_back(lease)

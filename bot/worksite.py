@@ -21,6 +21,7 @@ from bot.trackers import Attached, Tracker
 from gitops import hooks, worktree
 from gitops.git import Identity
 from gitops.mirror import Mirror
+from gitops.pinning import RECOVER
 
 DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -74,7 +75,7 @@ class Worksite:
         if not self._fetched(mirror, intent):
             why = f"{intent.head} is in {repo.name} no more: a force push took it away. Ask again for the new head."
             return Failed("fetch", why)
-        branch = f"leadsman/{intent.run_id}"
+        branch = _branch(intent)
         path = self.path(intent.run_id)
         try:
             with git_trouble("The worktree can't be made"):
@@ -161,8 +162,16 @@ class Worksite:
         aside = None if well else self._aside(mirror, run)
         with git_trouble("The worktree can't be given back"):
             safe = () if published is None else (published,)
-            recover = f"refs/leadsman/recover/{run.id}"
+            recover = f"{RECOVER}/{run.id}"
             worktree.drop(mirror, run.worktree, recover=recover, patch=patch, safe=safe, aside=aside)
+
+    def abandon(self, intent: Intent) -> None:
+        """Removes what was begun of the worktree of a run that never came to work in it; another's is left alone."""
+        mirror = self._repositories.known_mirror(intent.event.subject.repo)
+        path = self.path(intent.run_id)
+        if mirror is not None and worktree.begun(mirror, path, _branch(intent)):
+            with git_trouble("The worktree that was begun can't be removed"):
+                worktree.drop(mirror, path, recover=f"{RECOVER}/{intent.run_id}")
 
     def _aside(self, mirror: Mirror, run: Run) -> Path | None:
         """Where the worktree's files are kept, written down beforehand: a try that is killed is repeated."""
@@ -175,6 +184,10 @@ class Worksite:
         aside = self._worktrees.parent / "kept" / run.id
         write_json(note, {"worktree": str(aside), "why": "it is damaged" if damaged else "the run did not end well"})
         return aside
+
+
+def _branch(intent: Intent) -> str:
+    return f"leadsman/{intent.run_id}"
 
 
 def supervised(

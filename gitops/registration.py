@@ -60,6 +60,11 @@ class Worktree:
         """Its folder in the mirror, named after the whole path: last parts may be the same."""
         return self.mirror.path / "worktrees" / f"{self.path.name}.{hashlib.sha256(bytes(self.path)).hexdigest()[:12]}"
 
+    @property
+    def half_made(self) -> Path:
+        """The same as git itself names it: only what was killed while it was made has that name."""
+        return self.registration.with_name(self.path.name)
+
     @contextmanager
     def held(self) -> Iterator[Git]:
         """Git in this worktree, for us alone: also a git that outlived its bot has ended. `Damaged` if the marker is

@@ -75,6 +75,12 @@ def refresh(mirror: Mirror, path: Path, sha: str) -> bool:
     return True
 
 
+def begun(mirror: Mirror, path: Path, branch: str) -> bool:
+    """Is there the worktree at `path` that is made on `branch`, or the beginning of one?"""
+    tree = Worktree(mirror, path)
+    return tree.branch in (None, branch) and any(map(os.path.lexists, (path, tree.registration, tree.half_made)))
+
+
 def put_files(mirror: Mirror, path: Path, sha: str, files: Sequence[str]) -> None:
     """Make `files` of the worktree at `path` what they are in the commit `sha`; those it has not are removed."""
     if not files:
@@ -192,15 +198,14 @@ def _register(git: Git, tree: Worktree, sha: str, *how: str) -> None:
     """Make the empty worktree and its registration, under the lock; what is left of an earlier try goes.
 
     Git names a registration after the last part of the path, with a number where that is taken: ours is renamed to a
-    name that can be told beforehand. So one that bears git's own name is of a try that was killed.
+    name that can be told beforehand.
     """
     if not is_sha(sha):
         raise ValueError(f"{sha!r} is not a full commit id.")
-    made = tree.registration.with_name(tree.path.name)
-    trash.discard(made, tree.mirror.trash)
+    trash.discard(tree.half_made, tree.mirror.trash)
     _clear(tree)
     git.run("worktree", "add", "--quiet", "--no-checkout", *how, "--", str(tree.path), sha)
-    made.rename(tree.registration)
+    tree.half_made.rename(tree.registration)
     tree.link()
 
 
@@ -240,7 +245,8 @@ def _fill(tree: Worktree, sha: str, branch: str) -> Worktree:
 def _remove(git: Git, tree: Worktree, recover: str | None, safe: Sequence[str] = (), aside: Path | None = None) -> None:
     """Under the lock. The registration goes last: it knows the branch, for a try after this one is killed."""
     tree.settle()
-    ref = f"refs/heads/{tree.branch}" if tree.branch and is_branch(tree.branch) else None
+    trash.discard(tree.half_made, tree.mirror.trash)
+    ref = _branch_of(tree)
     if recover is not None:
         pin(git, tree.head, recover, safe=safe)
         pin(git, ref and tip_of(git, ref), recover, safe=safe)
@@ -254,6 +260,13 @@ def _remove(git: Git, tree: Worktree, recover: str | None, safe: Sequence[str] =
     if recover is not None and not any(map(ready_on, others)):  # no other run is at work: a checkout is nobody's
         pin_strays(git, recover, safe=safe, keep=set(map(head_of, others)))
     trash.discard(tree.registration, tree.mirror.trash)
+
+
+def _branch_of(tree: Worktree) -> str | None:
+    """The full name of the branch it was made on. Nobody has worked in one that is not complete: it stands there."""
+    if tree.branch is None:
+        return found if (found := head_of(tree.registration)).startswith("refs/heads/") else None
+    return f"refs/heads/{tree.branch}" if tree.branch and is_branch(tree.branch) else None
 
 
 def _others(tree: Worktree) -> list[Path]:

@@ -389,6 +389,27 @@ def test_one_that_was_killed_half_way_is_made_whole(
     assert listed(mirror) == [str(tree.path)]
 
 
+@pytest.mark.parametrize("how", ["git made it", "its files are being written", "it is complete"])
+def test_one_in_which_nobody_came_to_work_is_dropped_without_a_trace(
+    mirror: Mirror, main: str, place: Path, how: str
+) -> None:
+    tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
+    other = worktree.add(mirror, place / "other", branch="leadsman/other", sha=main)
+    if how != "it is complete":
+        tree.reopen()
+    if how == "git made it":
+        tree.registration.rename(tree.half_made)
+        (tree.half_made / "locked").write_text("initializing")
+        worktree.drop(mirror, other.path)  # else it might still need the branch
+    assert worktree.begun(mirror, tree.path, "leadsman/run")
+    worktree.drop(mirror, tree.path, recover=RECOVER)
+    assert not worktree.begun(mirror, tree.path, "leadsman/run")
+    worktree.drop(mirror, other.path)
+    assert {"refs/remotes/origin/main": main} == refs_of(mirror)
+    assert listed(mirror) == []
+    assert not worktree.begun(mirror, other.path, "leadsman/run")
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("word", ["rev-list", RECOVER, "-d"])
 def test_a_giving_back_that_was_killed_is_finished(

@@ -2,7 +2,8 @@
 
 POINT is `STEP:begins` or `STEP:ended` for a step of `bot.road`, or one of `remembered` (a delivery is on disk, nothing
 was decided), `decided` (carried out, the delivery is not done yet), `posted` (a comment is out, and not written down),
-`started` (the supervisor runs, nothing was written down), `claimed` (the claim is on the remote, and not written down),
+`prepared` (the worktree is made, and not written down), `started` (the supervisor runs, nothing was written down),
+`claimed` (the claim is on the remote, and not written down),
 `noted` (it is on the ticket, too, and not written down), `uploaded` (the tracker has the log, and no note has it yet),
 `pushed` (the commit is on the remote, and not written down), `told` (the ticket has its last note, and nothing more).
 `poisoned` does not kill: each comment that holds "poison" trips over an error. It is the real server and its own parts.
@@ -54,6 +55,7 @@ def arm(serving: Serving, point: str) -> None:
         "noted": [(bot.ticketing.tickets, "claim")],
         "uploaded": [(tracker, "upload") for tracker in bot.outside.trackers.values()],
         "told": [(bot.ticketing.tickets, "finish")],
+        "prepared": [(bot.road._steps._worksite, "prepare")],
         "started": [(steps, "start")],
         "pushed": [(bot.road._steps._landing, "land")],
     }

@@ -75,10 +75,13 @@ def test_a_redelivery_after_the_crash_starts_no_second_run(town: Town) -> None:
     assert len(town.run_branches(repo)) == 1
 
 
-def test_a_run_that_is_cancelled_between_its_claim_and_the_note_of_it_leaves_no_claim(town: Town) -> None:
+@pytest.mark.parametrize("point", ["claimed", "prepared"])
+def test_a_run_that_is_cancelled_between_a_step_and_the_note_of_it_leaves_no_claim_and_no_worktree(
+    town: Town, point: str
+) -> None:
     repo = town.repo()
     pull = town.pull_of(repo)
-    town.start(crash="claimed")
+    town.start(crash=point)
     town.deliver(pull.comment("alice", "/run fix"))
     town.dies()
     assert [ref for ref in town.refs(repo) if "claims" in ref]
