@@ -147,12 +147,15 @@ def test_the_longest_report_fits_and_says_what_it_leaves_out(commands: int) -> N
     assert "- and 470 more" in text
 
 
-@pytest.mark.parametrize("budget", [4_000, 5_000, 10_000, 20_000, 40_000])
-def test_a_report_fits_into_a_smaller_room_too(budget: int, key: SigningKey) -> None:
+@pytest.mark.parametrize("budget", [12_000, 20_000, 40_000])
+def test_a_hostile_report_fits_into_a_smaller_room_too(budget: int, key: SigningKey) -> None:
     for seed in range(40):
         said = stated(hostile_report(random.Random(seed), commands=12), key)
-        text = render(said, budget=max(budget, 12_000))
-        assert len(text.encode()) <= max(budget, 12_000)
+        assert len(render(said, budget=budget).encode()) <= budget
+
+
+@pytest.mark.parametrize("budget", [4_000, 5_000, 10_000, 20_000, 40_000])
+def test_a_report_fits_into_a_smaller_room_too(budget: int) -> None:
     plain = report(tails=(Tail(what="x", log="y", text="z\n" * 9_000),), ran=tuple(ran() for _ in range(100)))
     assert len(render(plain, budget=budget).encode()) <= budget
 
