@@ -162,7 +162,9 @@ class Door:
         if len(body) != size and (size is not None or len(body) > SIZE):
             return (TRUNCATED if size is not None else TOO_LARGE), None
         name, slash, _ = name.partition("/")
-        table = self.tables[name]
+        table = self.tables.get(name)
+        if table is None:  # taken out of the configuration while the body came in
+            return UNKNOWN, None
         is_unsigned = SIGNATURES.isdisjoint(headers)  # one that is there must be good, whatever the address holds
         own = (Key(table.token),) if slash and table.token and is_unsigned else ()
         keys = own or signed_by(table.kind, headers, body, (key for key in table.keys if key.secret))

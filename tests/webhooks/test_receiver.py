@@ -347,3 +347,9 @@ def test_a_changed_configuration_changes_who_may_come_in(house: House) -> None:
     house.door.tables = {"github": Table("github", (Key(SECRET),))}
     assert house.post(BODY, signed(BODY, secret=OLD)).status == 401
     assert house.post(BODY, signed(BODY)).status == 200
+
+    def reloaded(size: int) -> bytes:
+        house.door.tables = {}
+        return BODY[:size]
+
+    assert house.door.receive("POST", "github", signed(BODY), len(BODY), reloaded).status == 404
