@@ -150,18 +150,19 @@ def _told(config: Config, source: str, name: str, delivery: str | None, body: by
 
 
 def _worked(config: Config, folder: Path, told: Told, ends: float | None) -> Came:
-    """By this process, or by the server that holds the home. Who holds it and hears no bell is another such command: it
-    may end any moment, and what it did not look at would be left lying, so its end is waited for."""
+    """By this process, or by the server that holds the home. Who holds it without a door or a bell is another
+    such command: it may end any moment, and what it did not look at would be left lying, so its end is waited for."""
     waits = False
     while True:
         try:
             with home.serving(folder):
                 return _work(config, folder, told, ends)
         except home.HomeHeld:
-            if ring(folder, "lane", told.delivery.lane):
+            holder = home.held_by(folder)
+            if ring(folder, "lane", told.delivery.lane) or (holder is not None and holder.address):
                 return _hand_over(config, folder, told.delivery)
             if not waits:
-                print(f"{folder} is {home.described(home.held_by(folder))}. Waiting for its end.", file=sys.stderr)
+                print(f"{folder} is {home.described(holder)}. Waiting for its end.", file=sys.stderr)
             waits = True
         time.sleep(LOOK_SECONDS)
 
