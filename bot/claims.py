@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ import sqlalchemy as sa
 
 from bot.claimbook import ClaimBook
 from bot.errors import Unavailable
-from bot.model import Claim, Held, Intent, IssueRef, Lease, Repo, Sha, Subject, TicketRef
+from bot.model import Claim, Held, Intent, IssueRef, Lease, Repo, RunId, Sha, Subject, TicketRef
 from bot.repositories import Repositories, git_trouble
 from bot.store import hosts, runs, schema
 from bot.store.engine import Store
@@ -26,6 +27,10 @@ from gitops.mirror import Mirror
 
 NAMESPACES = ("refs/leadsman/claims/", "refs/heads/leadsman/claims/")
 """Where claims live; the second where a forge refuses refs outside refs/heads."""
+
+
+_ADDRESS = re.compile(r"https?://[\w.:/%~\[\]-]{1,300}", re.ASCII)
+"""What another bot wrote is shown as a link only where it is one, and ends no Markdown."""
 
 
 def key_of(subject: Subject, task: str) -> str:
@@ -59,9 +64,11 @@ class Claims:
         host: str,
         vertical: str,
         in_journal: Callable[[Subject], bool],
+        url: Callable[[RunId], str],
         clock: Callable[[], float],
     ) -> None:
-        """`in_journal`: whether a tracker shows the claims of such a subject, too, and so says how old one is."""
+        """`url`: where a run can be followed; `in_journal`: whether a tracker shows the claims of such a subject, too,
+        and so says how old one is."""
         self._repositories = repositories
         self._store = store
         self._book = book
@@ -69,6 +76,7 @@ class Claims:
         self._host = host
         self._vertical = vertical
         self._in_journal = in_journal
+        self._url = url
         self._clock = clock
 
     def take(self, intent: Intent, lease: Lease) -> Claim | Held:
@@ -152,6 +160,7 @@ class Claims:
                 "asked_by": intent.event.actor.login,
                 "answer": intent.answer,
                 "limit": intent.limit.seconds,
+                "url": self._url(intent.run_id),
             },
             ensure_ascii=True,
         )
@@ -277,6 +286,7 @@ def _held(facts: Mapping[str, str], key: str) -> Held:
         since=facts.get("at", "an unknown time"),
         run_id=facts.get("run_id", ""),
         where=key,
+        link=url if _ADDRESS.fullmatch(url := facts.get("url", "")) else "",
     )
 
 

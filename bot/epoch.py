@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from bot.model import Held
 from bot.trackers import Entry
 
 _CLAIM = re.compile(r"claimed by (?P<by>\S+@\S+) at (?P<at>\S+) run (?P<run>\S+)[ \t]*(?:\n|$)")
@@ -138,8 +139,12 @@ def claim_note(by: str, at: str, run_id: str, url: str) -> str:
     return f"claimed by {by} at {at} run {run_id}\n\nIts report will stand here. Meanwhile: {url} (`{run_id}`)"
 
 
-def concede_note(by: str, run_id: str, winner: str, winners_run: str) -> str:
-    return f"{CONCEDED} {winner} run {winners_run}: {by} starts nothing (run {run_id})"
+def concede_note(by: str, run_id: str, held: Held, link: str) -> str:
+    """Also the answer to whoever asked for the run: what there is to do stands in it."""
+    return (
+        f"{CONCEDED} {held.by} run {held.run_id}: {by} starts nothing (run {run_id})\n\n"
+        f"It has this since {held.since}: {link}. Wait for its report, or write /cancel {held.run_id} or /release."
+    )
 
 
 def release_note(why: str) -> str:

@@ -382,6 +382,8 @@ class Held:
     since: str
     run_id: str
     where: str
+    link: str = ""
+    """Where the run can be followed, as far as that is known."""
 
 
 @dataclass(frozen=True, slots=True)

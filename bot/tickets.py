@@ -113,10 +113,16 @@ class Tickets:
             claims = (epoch.claim_in(entry) for entry in _since_asked(intent, ticket))
             holder = next((claim for claim in claims if claim is not None and not self._is_ours(claim.run_id)), None)
         if holder is not None:
-            return Held(holder.by, holder.at, holder.run_id, tracker.ticket_url(ticket.ref))
+            return self._held(holder, ticket, tracker)
         if _is_scheduled(intent) and ticket.stage != "claimable":
             return Held("somebody", "an unknown time", "", f"{tracker.ticket_url(ticket.ref)}, now {ticket.status}")
         return None
+
+    def _held(self, by: epoch.Claimed, ticket: Ticket, tracker: Tracker) -> Held:
+        """Of another bot's run its claim note tells more."""
+        run_id, note = RunId(by.run_id), tracker.comment_url(ticket.ref, by.entry.id)
+        link = self._url(run_id) if self._is_ours(run_id) else note
+        return Held(by.by, by.at, run_id, tracker.ticket_url(ticket.ref), link)
 
     def _write(self, claim: Claim, ref: AnyTicket, tracker: Tracker) -> Ticket:
         run_id = claim.intent.run_id
@@ -127,7 +133,7 @@ class Tickets:
         holder = epoch.holder(ticket.journal)
         if holder is None or holder.run_id != intent.run_id:
             first = holder or epoch.Claimed("somebody", "an unknown time", "", ticket.journal[-1])
-            return Held(first.by, first.at, first.run_id, tracker.ticket_url(ticket.ref))
+            return self._held(first, ticket, tracker)
         if epoch.taken_by_person(ticket.journal, holder) or tracker.hold(ticket).stage == "claimed":
             return None
         why = f"the tracker took the note and left the status at {ticket.status}"
@@ -158,7 +164,8 @@ class Tickets:
         try:
             if any(_conceded(entry.text, intent.run_id) for entry in tracker.ticket(ref).journal):
                 return
-            tracker.write(ref, epoch.concede_note(self._by, intent.run_id, held.by, held.run_id))
+            link = held.link or tracker.ticket_url(ref)
+            tracker.write(ref, epoch.concede_note(self._by, intent.run_id, held, link))
         except (Gone, Forbidden) as problem:
             self._book.say("unsaid", run=intent.run_id, key=str(ref), why=str(problem))
         else:

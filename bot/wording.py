@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from bot.invisible import name_of
@@ -318,10 +319,11 @@ def claimed(who: str) -> str:
     return f"{code(who)} has this ticket now, and no bot starts on it by itself. `/release` gives it back."
 
 
-def held_by_run(run_id: str, task: str) -> str:
+def held_by_run(run_id: str, task: str, who: str, since: datetime) -> str:
     return (
         f"Run {code(run_id)} of {code(task)} has this ticket. "
-        "`/release` has it stop after its turn, and gives the ticket back."
+        "`/release` has it stop after its turn, and gives the ticket back. "
+        f"{code(who)} asked for it at {since:%Y-%m-%dT%H:%M:%SZ}."
     )
 
 
@@ -418,9 +420,13 @@ def resuming(run_id: str, task: str) -> str:
 def held(holder: Held) -> str:
     return (
         f"Nothing was started: {inline(holder.by)} has this in hand since {inline(holder.since)}, "
-        f"with run {code(holder.run_id)} ({inline(holder.where)}). Wait for its report, or stop it:\n\n"
+        f"with run {_linked(holder)} ({inline(holder.where)}). Wait for its report, or stop it:\n\n"
         f"{block('/cancel ' + holder.run_id)}"
     )
+
+
+def _linked(holder: Held) -> str:
+    return f"[{code(holder.run_id)}]({holder.link})" if holder.link else code(holder.run_id)
 
 
 def outdated(head: str, newer: str) -> str:

@@ -13,7 +13,7 @@ from bot.answers import OfRun, Section, Text
 from bot.dispatch import Hint
 from bot.errors import Unavailable
 from bot.journal import Journal
-from bot.model import BranchRef, Command, Event, Held, Intent
+from bot.model import BranchRef, Command, Event, Held, Intent, RunId
 from bot.store import books, runs
 from bot.store.engine import Store
 from handlers.decision import (
@@ -35,9 +35,16 @@ from handlers.decision import (
 
 
 def carry_out(
-    decision: Decision, event: Event, store: Store, journal: Journal, clock: Callable[[], float]
+    decision: Decision,
+    event: Event,
+    store: Store,
+    journal: Journal,
+    clock: Callable[[], float],
+    *,
+    url: Callable[[RunId], str],
 ) -> list[Hint]:
     """Writes down what was decided; returns what may now be ready. What was carried out before is not repeated.
+    `url`: where a run can be followed.
 
     Raises `Unavailable` where that is so of a part alone: the event is to be decided again.
     """
@@ -54,7 +61,7 @@ def carry_out(
             return []
         sections: list[Section] = []
         for result in decision.results:
-            section = _do(connection, result, hints, now)
+            section = _do(connection, result, hints, now, url)
             if section is not None:
                 sections.append(section)
         if decision.answer is not None and sections:
@@ -66,14 +73,16 @@ def carry_out(
     return hints
 
 
-def _do(connection: sa.Connection, result: Result, hints: list[Hint], now: float) -> Section | None:
+def _do(
+    connection: sa.Connection, result: Result, hints: list[Hint], now: float, url: Callable[[RunId], str]
+) -> Section | None:
     match result:
         case Say(text, well, handing):
             return Text(text, well, handing)
         case Once(repo, name, text):
             return Text(text, well=True) if books.obey(connection, str(repo), "once", name, 0, at=now) else None
         case Start(intent):
-            return _start(connection, intent, hints, now)
+            return _start(connection, intent, hints, now, url)
         case _:
             _change(connection, result, hints, now)
             return None
@@ -113,10 +122,13 @@ def _write_down(connection: sa.Connection, result: Hold | Unhold | Approve, now:
             assert_never(unreachable)
 
 
-def _start(connection: sa.Connection, intent: Intent, hints: list[Hint], now: float) -> Section | None:
+def _start(
+    connection: sa.Connection, intent: Intent, hints: list[Hint], now: float, url: Callable[[RunId], str]
+) -> Section | None:
     other = runs.add(connection, intent)
     if other is not None:
-        holder = Held(by=other.asked_by, since=_since(other.created_at), run_id=other.run_id, where=other.subject)
+        since, link = _since(other.created_at), url(other.run_id)
+        holder = Held(by=other.asked_by, since=since, run_id=other.run_id, where=other.subject, link=link)
         return Text(wording.held(holder), well=False)
     hints += [Hint("waiting"), Hint("run", intent.run_id)]  # the second one makes its directory
     part = OfRun(intent.run_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 
 from bot import road, rundir
 from bot.answers import Answers
@@ -31,7 +32,7 @@ from bot.wiring.lanes import Lanes
 from bot.wiring.news import news
 from bot.wiring.outside import World, moment, reach
 from bot.wiring.running import make_road, verified
-from bot.wiring.ticketing import ticketing
+from bot.wiring.ticketing import run_url, ticketing
 from bot.wiring.upkeep import Sweep, boards, merged, on_a_board, publish_boards, spares, tidying
 from handlers.carry_out import carry_out
 from handlers.desk import Books, Index, RunningDesk
@@ -205,7 +206,9 @@ class Bot:
             self.outside.trackers,
             self.config.projects,
             room=self._room,
-            carry=lambda decision, event: carry_out(decision, event, self.store, self.journal, self.world.clock),
+            carry=lambda decision, event: carry_out(
+                decision, event, self.store, self.journal, self.world.clock, url=partial(run_url, self.config)
+            ),
             clears=self.ticketing.sweep.clears,
             journal=self.journal,
         )

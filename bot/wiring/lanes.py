@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from bot.config import Config
 from bot.dispatch import Hint, Hints
@@ -14,6 +15,7 @@ from bot.store import books
 from bot.store.engine import Store
 from bot.trackers.polling import Poll
 from bot.wiring.outside import Outside, kind_of, moment
+from bot.wiring.ticketing import run_url
 from handlers.carry_out import carry_out
 from handlers.decide import decide
 from handlers.views import Desk
@@ -160,7 +162,8 @@ class Lanes:
         if isinstance(decision, Ignored):
             self._journal.say("ignored", delivery=event.delivery, why=decision.reason)
             return decision
-        return carry_out(decision, event, self._store, self._journal, self._clock)
+        url = partial(run_url, self._config)
+        return carry_out(decision, event, self._store, self._journal, self._clock, url=url)
 
     def _put_off(self, entry: Entry, problem: Unavailable) -> None:
         now = self._clock()

@@ -47,6 +47,7 @@ def ticketing(
         host=host,
         vertical=VERTICAL,
         in_journal=lambda subject: _has_a_journal(outside, subject),
+        url=lambda run_id: run_url(config, run_id),
         clock=world.clock,
     )
     tickets = Tickets(

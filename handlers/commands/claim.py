@@ -15,7 +15,8 @@ def _claim(ask: Ask, desk: Desk) -> tuple[Say, ...]:
     if not isinstance(ask.on, AnyTicket):
         return (Say(wording.only_tickets(CLAIM.name), well=False),)
     if (run := next(iter(_runs_on(ask, desk)), None)) is not None:
-        return (Say(wording.held_by_run(run.run_id, run.task), well=False),)
+        asked = run.intent
+        return (Say(wording.held_by_run(run.run_id, run.task, asked.event.actor.login, asked.at), well=False),)
     if (claim := epoch.holder(desk.ticket(ask.on).journal)) is not None:
         return (Say(wording.held_elsewhere(claim.by, claim.at, claim.run_id), well=False),)
     return (Say(wording.claimed(ask.who.login), handing=Handing(ask.who)),)

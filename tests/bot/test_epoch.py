@@ -8,12 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot import epoch
-from bot.model import Actor
+from bot.model import Actor, Held
 from bot.trackers import Entry
 
 AT = datetime(2026, 1, 5, 9, tzinfo=UTC)
 ONE, TWO, DANA = Actor("bot-one", "1"), Actor("bot-two", "2"), Actor("dana", "3")
 FIRST, SECOND = "20260105-090000-aaaaaa", "20260105-090000-bbbbbb"
+HELD = Held("leadsman@here", "2026-01-05T09:00:00Z", FIRST, "work:7")
 
 
 def entry(number: str, text: str = "", *, by: Actor = DANA, **about: object) -> Entry:
@@ -66,7 +67,7 @@ def test_a_ticket_was_tried_where_a_claim_stands_behind_the_last_news_of_it() ->
 
 def test_what_a_bot_changes_beside_its_notes_is_neither_a_persons_doing_nor_news() -> None:
     """On a forge labels and assignees are writes of their own; a bot is known by what it claimed or conceded."""
-    conceded = entry("5", epoch.concede_note("leadsman@there", SECOND, "leadsman@here", FIRST), by=TWO)
+    conceded = entry("5", epoch.concede_note("leadsman@there", SECOND, HELD, "http://here/"), by=TWO)
     own = [entry("event-1", assignee_changed=True, by=ONE), entry("event-2", assignee_changed=True, by=TWO)]
     journal = [entry("900"), claim("2", FIRST), *own, conceded]
     held = epoch.holder(journal)

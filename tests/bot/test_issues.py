@@ -11,7 +11,7 @@ import pytest
 from bot import epoch
 from bot.forges.claiming import IssueClaims
 from bot.forges.github.client import Github
-from bot.model import IssueRef
+from bot.model import Held, IssueRef
 from bot.trackers import Tracker
 from bot.trackers.issues import Issues
 from tests.bot.test_github import SHOP, client
@@ -124,7 +124,8 @@ def test_what_may_not_be_set_is_said_and_the_note_stands(
 
 def test_a_note_mentions_nobody(issues: Callable[..., Tracker], shop: Repository) -> None:
     issue = shop.issue("Broken", author="alice")
-    issues().write(IssueRef(SHOP, 1), epoch.concede_note("leadsman@here", "r", "@acme/all@there", "s"))
+    held = Held("@acme/all@there", "then", "s", "")
+    issues().write(IssueRef(SHOP, 1), epoch.concede_note("leadsman@here", "r", held, "http://x/"))
     assert issue.comments[0].body.startswith("conceded to @\u200bacme/all@there run s")
 
 

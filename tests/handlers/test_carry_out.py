@@ -33,7 +33,8 @@ def carried_out(store: Store, folder: Path, key: str, *obeyed: Obeyed) -> list[o
     what = Commented("1", actor("will"), "", None)
     event = Event(source="github", delivery="d-1", subject=PULL, actor=actor("will"), what=what, head_sha=None, at=NOW)
     decision = Decision(said, Answer(key, PULL, "1"), obeyed)
-    return list(carry_out(decision, event, store, Journal(folder / "events.jsonl", NOW.timestamp), NOW.timestamp))
+    journal = Journal(folder / "events.jsonl", NOW.timestamp)
+    return list(carry_out(decision, event, store, journal, NOW.timestamp, url="http://here/runs/{}".format))
 
 
 def answers(store: Store) -> list[str]:

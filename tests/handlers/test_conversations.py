@@ -765,5 +765,6 @@ def test_a_ticket_that_the_line_above_gives_to_a_run_is_nobody_elses(room: Room)
     said = room.says("will", "/run fix\n/claim\n/release", on=ISSUE)
     run_id = started(room).intent.run_id
     assert f"Run `{run_id}` of `fix` has this ticket." in said
+    assert f"asked for it at {NOW:%Y-%m-%dT%H:%M:%SZ}." in said
     assert f"The ticket is given back as soon as run `{run_id}` has come to the end of its turn" in said
     assert TakenBack(run_id, "will, who gave the ticket back") in room.results

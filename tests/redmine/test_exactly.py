@@ -198,6 +198,9 @@ def test_the_first_claimant_of_the_journal_wins_whoever_has_the_ref(town: Ticket
     notes = town.site.notes(number)
     assert len(notes) == 2
     assert notes[1].startswith(f"conceded to leadsman@elsewhere run {OTHER}: leadsman@")
+    first, *_ = client(town.site).ticket(town.site.ref(number)).journal
+    note = f"{town.site.url}/issues/{number}#change-{first.id}"
+    assert f"since 2026-01-01T00:00:00Z: {note}. Wait for its report, or write /cancel {OTHER} or /release." in notes[1]
     assert town.site.status(number) == "In Progress"
 
 

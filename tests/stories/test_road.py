@@ -212,7 +212,7 @@ def test_the_same_task_twice_at_once_is_answered_with_who_runs_it(town: Town) ->
     town.until("it runs", lambda: [run for run in town.runs() if (run / "status.json").exists()])
     town.says(pull, "/run wait")
     second = town.until("an answer", lambda: next((b for b in town.answers(pull) if "Nothing was started" in b), None))
-    assert town.runs()[0].name in second
+    assert f"/runs/{town.runs()[0].name})" in second
     assert f"/cancel {town.runs()[0].name}" in second
     go.touch()
     town.until("the run is closed", town.closed)

@@ -32,8 +32,8 @@ def claimed(repo: Repository, *, seconds_ago: float, **facts: Any) -> str:
 @pytest.mark.parametrize(
     ("seconds_ago", "facts"),
     [
-        (1_990, {"limit": 1_000}),
-        (9_000_000, {"limit": 0}),
+        (1_990, {"limit": 1_000, "url": "http://elsewhere/runs/x"}),
+        (9_000_000, {"limit": 0, "url": "http://elsewhere/) [x](y"}),
         (9_000_000, {}),
         (9_000_000, {"limit": "soon"}),
         (9_000_000, {"limit": 1_000, "at": "long ago"}),
@@ -47,7 +47,9 @@ def test_what_may_still_be_worked_is_left_alone(town: Town, seconds_ago: float, 
     oid = claimed(repo, seconds_ago=seconds_ago, **facts)
     town.start()
     town.says(pull, "/run fix")
-    town.settled(pull, "/cancel 20260101-000000-aaaaaa")
+    said = town.settled(pull, "/cancel 20260101-000000-aaaaaa")
+    assert ("(http://elsewhere/runs/x)" in said) is facts.get("url", "").endswith("/x"), "only an address is a link"
+    assert "[x]" not in said
     town.until("the run is closed", town.closed)
     assert oid == town.refs(repo)[REF]
     assert [] == town.run_branches(repo)
