@@ -44,7 +44,10 @@ class FleetSettings(Settings):
         default=2.0, gt=0, le=1000, description="no new run while the host's load is above this x CPUs"
     )
     max_retrying: int | None = Field(
-        default=None, ge=0, description="no new run while more runs than this are being tried again; default: no bound"
+        default=None,
+        ge=0,
+        le=9_999,
+        description="no new run while more runs than this are being tried again; default: no bound",
     )
     spares: int = Field(default=1, ge=0, le=99, description="fresh worktrees kept ready for each recent repository")
     keep_failed_worktrees: bool = Field(

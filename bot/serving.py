@@ -33,10 +33,13 @@ class ServerSettings(Settings):
     )
     public_url: WebAddress | None = Field(default=None, description="used in links; default: http://<listen>")
     keep_deliveries_seconds: int = Field(
-        default=30 * 86_400, ge=0, description="how long deliveries are kept as they came; 0 = for ever"
+        default=30 * 86_400, ge=0, le=315_360_000, description="how long deliveries are kept as they came; 0 = for ever"
     )
     queue_limit: int = Field(
-        default=10_000, ge=1, description="deliveries that may wait; above it the door answers 503 and keeps nothing"
+        default=10_000,
+        ge=1,
+        le=10_000_000,
+        description="deliveries that may wait; above it the door answers 503 and keeps nothing",
     )
 
     @property

@@ -21,7 +21,7 @@ def _startable(argv: tuple[str, ...]) -> tuple[str, ...]:
 
 Argv = Annotated[tuple[str, ...], Field(min_length=1, strict=False), AfterValidator(_startable)]
 Texts = Annotated[tuple[str, ...], Field(strict=False)]
-Passes = Annotated[int, Field(ge=0)] | Literal["all"]
+Passes = Annotated[int, Field(ge=0, le=9_999)] | Literal["all"]
 
 
 class Check(Settings):
@@ -35,7 +35,7 @@ class Check(Settings):
         default=(), description="globs: these changed files alone are put onto the base, where the check must fail"
     )
     passes: Passes = Field(default=0, description='CPU passes it holds while it runs; 0 = none, or "all"')
-    timeout: int | None = Field(default=None, gt=0, description="seconds; default: the run's own limit")
+    timeout: int | None = Field(default=None, gt=0, le=604_800, description="seconds; default: the run's own limit")
 
 
 class Task(Settings):

@@ -30,6 +30,7 @@ class IssueClaims(Settings):
     claim_limit_seconds: int | None = Field(
         default=None,
         ge=0,
+        le=315_360_000,
         description="a claim twice as old, without a report, is given back; 0 = never; default: its run's own limit",
     )
 

@@ -156,5 +156,7 @@ def test_every_table_and_key_is_explained_and_in_the_schema(tmp_path: Path, sche
             assert key["default"], where
     for definition in schema["$defs"].values():
         for name, key in definition["properties"].items():
+            numbers = [one for one in (key, *key.get("anyOf", ())) if one.get("type") in {"integer", "number"}]
+            assert all("maximum" in one for one in numbers) or name == "app_id", f"{name} has no bound"
             assert "description" in key, name
             assert ("default" in key) != (name in definition.get("required", [])), name

@@ -77,6 +77,7 @@ REFUSED = {
     ),
     "passes, a wrong word": (TASK + 'passes = "al"\n', '4: [[task]] passes: must be a whole number or all, not "al"'),
     "passes, too few": (TASK + "passes = -1\n", "4: [[task]] passes: must be at least 0, not -1"),
+    "passes, too many": (TASK + "passes = 10000\n", "4: [[task]] passes: must be at most 9999, not 10000"),
     "one of some words": (
         TASK + 'publish = "rnu"\n',
         '4: [[task]] publish: must be run, shared or none, not "rnu", did you mean "run"?',

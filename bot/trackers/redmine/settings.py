@@ -38,6 +38,7 @@ class Settings(Table):
     claim_limit_seconds: int | None = Field(
         default=None,
         ge=0,
+        le=315_360_000,
         description="a claim twice as old, without a report, is given back; 0 = never; default: its run's own limit",
     )
     poll_seconds: int = Field(default=30, ge=5, le=86_400, description="seconds between looks at what changed")
