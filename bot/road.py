@@ -138,6 +138,8 @@ class Road:
             lease = self._ledger.lease(run_id)
             step = next_step(ages.has, started=self._started(ages), lease=lease is not None)
             if step is None:
+                if lease is None:
+                    self._steps.enter_closed(ages)
                 self._hands.pop(run_id, None)
                 return None
             if (

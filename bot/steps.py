@@ -335,15 +335,23 @@ class Steps:
         self._say_on_ticket(ages, claim)
         if claim is not None:
             self._claims.release(claim, _why_released(ages))
-        at = self._now()
-        ages.write("closed", Closed(at))
-        self._ledger.note(ages.path.name, phase="closed", closed_at=at.timestamp(), reason=_why_released(ages))
+        ages.write("closed", Closed(self._now()))
+        self.enter_closed(ages)
+        return None
+
+    def enter_closed(self, ages: Ages) -> None:
+        """Lets the index say so, and tells who waits for that; also where a crash came between the file and this. A run
+        that stayed open there would be in the way of everyone who asks for the same."""
+        row = self._ledger.row(ages.path.name)
+        if row is None or row.closed_at is not None:
+            return
+        at = ages.need("closed", Closed).at.timestamp()
+        self._ledger.note(ages.path.name, phase="closed", closed_at=at, reason=_why_released(ages))
         self._hints.put(Hint("answer", ages.intent.answer))
         self._hints.put(Hint("state"))
         self._hints.put(Hint("board"))
         if isinstance(ages.intent.event.what, Claimable):
             self._hints.put(Hint("scan"))  # there is room for the next one
-        return None
 
     def _say_on_ticket(self, ages: Ages, claim: Claim | None) -> None:
         if (held := ages.read("held")) is not None:

@@ -5,7 +5,8 @@ was decided), `decided` (carried out, the delivery is not done yet), `posted` (a
 `prepared` (the worktree is made, and not written down), `started` (the supervisor runs, nothing was written down),
 `claimed` (the claim is on the remote, and not written down),
 `noted` (it is on the ticket, too, and not written down), `uploaded` (the tracker has the log, and no note has it yet),
-`pushed` (the commit is on the remote, and not written down), `told` (the ticket has its last note, and nothing more).
+`pushed` (the commit is on the remote, and not written down), `told` (the ticket has its last note, and nothing more),
+`closed` (the run is, and the index does not say so).
 `poisoned` does not kill: each comment that holds "poison" trips over an error. It is the real server and its own parts.
 """
 
@@ -49,6 +50,8 @@ def arm(serving: Serving, point: str) -> None:
         bot.lanes.work = lambda _lane: die()  # type: ignore[method-assign]
     if point == "decided":
         bot.inbox.done = lambda _number: die()  # type: ignore[method-assign]
+    if point == "closed":
+        bot.road._steps.enter_closed = lambda _ages: die()  # type: ignore[method-assign]
     calls: dict[str, list[tuple[Any, str]]] = {
         "posted": [(forge, "post") for forge in bot.outside.forges.values()],
         "claimed": [(bot.ticketing.claims, "take")],

@@ -198,6 +198,12 @@ class Town:
         with self.world.lock:
             return {reaction.content for reaction in delivery.comment.reactions}
 
+    def open_runs(self) -> int:
+        """How many runs are open by the index."""
+        with closing(sqlite3.connect(self.home / "leadsman.db")) as connection:
+            (count,) = connection.execute("select count(*) from runs where closed_at is null").fetchone()
+        return int(count)
+
     def states(self) -> list[str]:
         """The states of the deliveries, as the store has them."""
         with closing(sqlite3.connect(self.home / "leadsman.db")) as connection:
