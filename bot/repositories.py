@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -68,4 +69,5 @@ def git_trouble(what: str) -> Iterator[None]:
         refused = "the forge refuses the bot's token for git; give it contents (read and write). "
         raise Unavailable(f"{what}: {refused if _REFUSED.search(str(problem)) else ''}{problem}") from problem
     except OSError as problem:
-        raise Unavailable(f"{what}: {problem.strerror or problem}") from problem
+        where = f" ({os.fsdecode(problem.filename)})" if isinstance(problem.filename, str | bytes) else ""
+        raise Unavailable(f"{what}: {problem.strerror or problem}{where}") from problem

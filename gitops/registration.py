@@ -69,6 +69,7 @@ class Worktree:
     def held(self) -> Iterator[Git]:
         """Git in this worktree, for us alone: also a git that outlived its bot has ended. `Damaged` if the marker is
         not what was put there."""
+        trash.let_us_in(self.path)
         if self.damaged or not self.registration.is_dir():
             raise Damaged(f"The `.git` of {self.path} is gone or was changed.")
         common = self.mirror.git.git_dir

@@ -10,12 +10,22 @@ from pathlib import Path
 from uuid import uuid4
 
 
+def let_us_in(folder: Path) -> None:
+    """Give its owner all rights to `folder` where a run took some away: `chmod -w .` keeps it from being renamed, too,
+    since that writes into it (its `..`). What is no folder is left alone."""
+    with suppress(OSError):
+        mode = folder.lstat().st_mode
+        if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+            folder.chmod(stat.S_IMODE(mode) | stat.S_IRWXU)
+
+
 def discard(path: Path, trash: Path) -> None:
     """Put what is at `path` (a link itself, never what it names) into `trash` by a rename. Absent is well.
 
     Where `trash` is on another disk it is deleted here and now.
     """
     trash.mkdir(parents=True, exist_ok=True)
+    let_us_in(path)
     with suppress(FileNotFoundError):
         try:
             path.rename(trash / uuid4().hex)

@@ -245,6 +245,7 @@ def _fill(tree: Worktree, sha: str, branch: str) -> Worktree:
 def _remove(git: Git, tree: Worktree, recover: str | None, safe: Sequence[str] = (), aside: Path | None = None) -> None:
     """Under the lock. The registration goes last: it knows the branch, for a try after this one is killed."""
     tree.settle()
+    trash.let_us_in(tree.path)
     trash.discard(tree.half_made, tree.mirror.trash)
     ref = _branch_of(tree)
     if recover is not None:

@@ -188,7 +188,9 @@ def test_lock_files_of_a_git_that_was_killed_keep_no_work_from_being_collected_a
     tree.path.joinpath("README.md").write_text("changed")
     for lock in locks:
         lock.touch()
+    tree.path.chmod(0)
     assert evidence.seal(mirror, tree.path, base=main, identity=BOT, message="x").tip == tree.head != main
+    assert tree.path.stat().st_mode & 0o700 == 0o700, "its owner may look into it again"
     for lock in locks:
         lock.touch()
     worktree.drop(mirror, tree.path, recover=RECOVER)
