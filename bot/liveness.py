@@ -94,11 +94,12 @@ def _never_began(run: RunDir) -> bool:
 
 
 def _went_down_with_its_host(run: RunDir, status: Status) -> bool:
-    """Whether nobody asked for its end but a signal, before a restart of the host: that is how a host ends all there
-    is, and no decision that the run is not wanted any more."""
+    """Whether a run of the server, of which something is to come yet, was ended by nothing but a signal before a
+    restart of its host: so a host ends all there is, and nobody has decided that the run is not wanted any more."""
     if (status["state"], status.get("cancelled_by")) != ("cancelled", BY_SIGNAL) or is_there(run.cancel):
         return False
-    return status.get("boot_id") != processes.boot_id()
+    is_open = is_there(run.path / "intent.json") and not is_there(run.path / "ended.json")
+    return is_open and status.get("boot_id") != processes.boot_id()
 
 
 def _reading_without_status(run: RunDir, status: Status | None) -> Status:

@@ -332,7 +332,9 @@ def test_sigterm_to_the_supervisor_cancels(harbour: Harbour) -> None:
     os.kill(supervisor(run), signal.SIGTERM)
     status = harbour.ended(run)
     assert ("cancelled", "a signal") == (status["state"], status["cancelled_by"])
-    changed(run, boot_id="another")  # it was the host that went down, then: nobody has decided anything
+    changed(run, boot_id="another")
+    assert reading(run.path)["state"] == "cancelled", "of a command that was handed off nothing is to come"
+    (run.path / "intent.json").touch()
     after = reading(run.path)
     assert ("lost", SHUT_DOWN, status["finished"], True) == (
         after["state"],
