@@ -402,10 +402,8 @@ def test_a_word_that_can_not_be_kept_is_told(harbour: Harbour, name: str) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--", "--now"], "--now"),
-        (["- parser: done"], "- parser: done"),
+        (["--", "- parser: done"], "- parser: done"),
         (["-v", "--home", "x", "--version", "--", "--help"], "-v --home x --version -- --help"),
-        ([], ""),
     ],
 )
 def test_whatever_stands_behind_the_verb_is_said(harbour: Harbour, words: list[str], said: str) -> None:

@@ -170,7 +170,7 @@ def test_a_killed_command_is_failed_by_its_signal(harbour: Harbour) -> None:
 def test_a_supervisor_killed_while_it_ends_its_run_is_made_up_for(harbour: Harbour) -> None:
     said = Fifo(harbour.folder / "said")
     run = harbour.hand_off(
-        "sh", "-c", "trap 'echo term >said' TERM; echo up >said; while :; do sleep 1000 & wait; done"
+        "sh", "-c", "trap 'echo term >said; trap exit TERM' TERM; echo up >said; while :; do sleep 1000 & wait; done"
     )
     said.line()
     pid = command(run)

@@ -215,7 +215,7 @@ def test_a_status_that_can_not_be_read_counts_as_alive(harbour: Harbour) -> None
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"state": 7}', '{"state": "flying"}', "\xff"])
 def test_a_run_whose_status_is_broken_can_be_given_up_once_nothing_of_it_is_alive(harbour: Harbour, text: str) -> None:
-    run = harbour.start("sh", "-c", "trap '' TERM; sleep 1000", kill_grace=0.1)
+    run = harbour.start("sleep", "1000")
     pid = command(run)
     kill(supervisor(run))
     run.status.write_text(text, "latin-1")
