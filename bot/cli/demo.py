@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 
 import click
 from rich.console import Console
@@ -18,7 +20,6 @@ from rich.markdown import Markdown
 from bot.cli import table
 from bot.cli.clicked import examples
 from bot.cli.demo_world import LOOK, Demo, Place, environment, events
-from bot.launchers.server import Child
 from bot.timeline import marks
 
 PULL = "local:demo/abacus#1"
@@ -28,26 +29,38 @@ PULL = "local:demo/abacus#1"
 @click.option("--keep", is_flag=True, help="Leave the server on and its folder in place, and print where they are.")
 def command(keep: bool) -> int:
     """A whole run on this machine, without any account: comment, run, branch, report; then again with a kill -9."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup leaves it
+            signal.signal(number, _end)
     console = Console(highlight=False)
     root = Path(tempfile.mkdtemp(prefix="leadsman-demo-"))
+    try:
+        _shown(console, root, keep=keep)
+    finally:
+        if not keep:
+            shutil.rmtree(root, ignore_errors=True)
+    return 0
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    """Whoever ends the demonstration ends its server."""
+    sys.exit(128 + number)
+
+
+def _shown(console: Console, root: Path, *, keep: bool) -> None:
     demo = Demo(Place(root), environment(root))
-    server, address = demo.serve()
     ended = False
     try:
+        address = demo.serve()
         console.rule("1. A comment becomes a published commit")
         console.print(f"A repository whose test fails, a pull request, and a server at {address}.", soft_wrap=True)
         _first(console, demo, address)
         console.rule("2. The server is killed in the middle of a run")
-        server, address = _second(console, demo, server, address)
+        address = _second(console, demo, address)
         ended = True
         _where_to_look(console, demo, address, keep=keep)
     finally:
-        if not (keep and ended):
-            server.stop()
-        demo.close()
-        if not keep:
-            shutil.rmtree(root, ignore_errors=True)
-    return 0
+        demo.close(keep=keep and ended)
 
 
 def _first(console: Console, demo: Demo, address: str) -> None:
@@ -68,17 +81,16 @@ def _first(console: Console, demo: Demo, address: str) -> None:
     table.show(("when", "ms after the delivery", "step"), _timeline(demo, run_id, posted))
 
 
-def _second(console: Console, demo: Demo, server: Child, address: str) -> tuple[Child, str]:
+def _second(console: Console, demo: Demo, address: str) -> str:
     console.print("Alice comments [bold]/run slow-fix[/bold].")
     demo.comment(address, "/run slow-fix")
     run_id = demo.seen("the run", lambda: demo.run_of("slow-fix"))
     demo.seen("the command at work", lambda: True if demo.status(run_id).get("state") == "running" else None)
     began = demo.status(run_id)["started"]
-    server.kill()
-    console.print(f"[bold]kill -9 {server.pid}[/bold] while the command works; the run goes on without a server:")
+    console.print(f"[bold]kill -9 {demo.kill()}[/bold] while the command works; the run goes on without a server:")
     demo.seen("the command's end", lambda: True if demo.status(run_id).get("finished") else None)
     console.print(f"it ended with exit code {demo.status(run_id)['exit_code']}, and nobody has heard of it yet.")
-    server, address = demo.serve()
+    address = demo.serve()
     console.print("The server is started again.")
     demo.seen("the run's end", lambda: True if demo.phase(run_id) == "closed" else None)
     demo.seen("the report", lambda: _report(demo, run_id))
@@ -94,7 +106,7 @@ def _second(console: Console, demo: Demo, server: Child, address: str) -> tuple[
         ("outcome", said[0].split("**")[1] if said else "none"),
     ]
     table.show((f"run {run_id}", "seen"), rows)
-    return server, address
+    return address
 
 
 def _report(demo: Demo, run_id: str) -> str | None:

@@ -17,8 +17,9 @@ from bot.forges import Around
 from bot.forges import local as local_forge
 from bot.forges.local import Local, People
 from bot.launchers.server import Child
+from bot.liveness import end, is_over, reading
 from bot.model import Event, RunId
-from bot.rundir import read_json
+from bot.rundir import all_runs, read_json
 from bot.store import runs
 from bot.store.engine import Store, open_store
 from gitops.git import Git, Identity
@@ -36,6 +37,9 @@ listen = "127.0.0.1:0"
 kind = "local"
 root = "repositories"
 users = { alice = "write" }
+
+[fleet]
+max_load_per_cpu = 1000.0    # it is to be seen on a busy host, too
 
 [[project]]
 name = "abacus"
@@ -112,6 +116,7 @@ class Demo:
     def __init__(self, place: Place, environ: Mapping[str, str]) -> None:
         self.place = place
         self._environ = environ
+        self._server: Child | None = None
         place.home.mkdir(mode=0o700)
         place.config.write_text(CONFIG)
         config = load(place.config, environ, home=place.home)
@@ -154,11 +159,18 @@ class Demo:
 
     # ── what happens ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def serve(self) -> tuple[Child, str]:
-        """Starts the server; returns it and its address once it listens."""
-        child = Child(self.place.home, self.place.config, self.place.log, self._environ)
-        ready = self.seen("the server's address", lambda: self._address(child.pid))
-        return child, ready
+    def serve(self) -> str:
+        """Starts the server; returns its address once it listens."""
+        child = self._server = Child(self.place.home, self.place.config, self.place.log, self._environ)
+        return self.seen("the server's address", lambda: self._address(child.pid))
+
+    def kill(self) -> int:
+        """Kills the server as if the power had gone; returns the pid that it had."""
+        server, self._server = self._server, None
+        if server is None:
+            raise UserError("No server of the demonstration runs. Start the demonstration anew.")
+        server.kill()
+        return server.pid
 
     def _address(self, pid: int) -> str | None:
         note = read_json(self.place.home / "server.json") or {}
@@ -210,7 +222,14 @@ class Demo:
     def log_of(self, branch: str) -> str:
         return Git(self.place.repository).run("log", "--format=%h %an: %s", f"main..refs/heads/{branch}").text
 
-    def close(self) -> None:
+    def close(self, *, keep: bool = False) -> None:
+        """Ends the server and the runs; `keep`: nothing but what looks at them from here."""
+        if not keep:
+            if self._server is not None:
+                self._server.stop()
+            for run in all_runs(self.place.home / "runs"):
+                if not is_over(reading(run.path)):
+                    end(run.path, by="the end of the demonstration")
         self.store.close()
 
 

@@ -45,9 +45,9 @@ def measure(files: int) -> None:
     root = Path(tempfile.mkdtemp(prefix="leadsman-bench-"))
     demo = BenchDemo(Place(root), environment(root))
     with demo.place.config.open("a") as config:
-        config.write('\n[[task]]\nname = "nothing"\nrun = ["true"]\n\n[fleet]\nmax_load_per_cpu = 1000.0\n')
+        config.write('\n[[task]]\nname = "nothing"\nrun = ["true"]\n')
     demo.fill(files)
-    server, address = demo.serve()
+    address = demo.serve()
     bare, ours = [], []
     try:
         one(demo, address)  # the mirror is made, and everything is imported
@@ -55,7 +55,6 @@ def measure(files: int) -> None:
             bare.append(by_hand(demo, root, n))
             ours.append(one(demo, address))
     finally:
-        server.stop()
         demo.close()
         shutil.rmtree(root, ignore_errors=True)
     show(files, bare, ours)
