@@ -109,9 +109,7 @@ def create(store: Path, spec: Spec) -> RunDir:
 
     Raises FileExistsError where the id is taken, OSError where the disk will not have it.
     """
-    if not store.parent.exists():  # the first run of all makes the home, which is for its user alone
-        store.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    store.mkdir(exist_ok=True, mode=0o700)
+    store.mkdir(parents=True, exist_ok=True, mode=0o700)
     run = RunDir(store / spec["run_id"])
     if run.path.exists():
         raise FileExistsError(run.path)

@@ -57,6 +57,8 @@ def main(argv: list[str]) -> int:
 def _handed_off(options: Options, argv: Sequence[str], here: str, driver: str) -> tuple[RunDir, Mapping[str, object]]:
     from bot import handoff
 
+    if "--store" not in options.values:  # in the home, which is for its user alone: the first run of all makes it
+        options.store.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     spec = handoff.specification(
         options.store,
         argv,

@@ -33,6 +33,7 @@ def test_a_handoff_says_where_the_run_is_and_returns(harbour: Harbour) -> None:
     }
     assert (str(run.path), str(run.worker_log), ["sleep", "1000"]) == (kept["run_dir"], kept["log"], kept["command"])
     assert alive(status["pid"])
+    assert harbour.store.parent.stat().st_mode & 0o777 == 0o700, "it has made the home"
 
 
 def test_the_record_as_json_is_the_one_that_is_kept(harbour: Harbour) -> None:
