@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path as Folder
+from typing import Literal
 
 from bot.budget import BudgetSettings
 from bot.config.draft import Draft
 from bot.config.inline import secret_files_in, secrets_in
 from bot.config.places import Path
 from bot.config.sheet import Sheet
+from bot.cpus import host_size
 from bot.nearest import did_you_mean
 from bot.publishing import branch_problem, protecting
 from bot.tasks import Rule, Task
@@ -43,18 +46,33 @@ def inline_secrets(sheet: Sheet) -> None:
 
 def readers(sheet: Sheet) -> None:
     """Notes that others can read a file that says where secrets are. To be called when they can."""
-    for path in secret_files_in(sheet.document):
+    for path, _ in secret_files_in(sheet.document):
         sheet.problem(path, f"names a file with a secret, so others may not read this one: chmod o-r {sheet.file}")
         return
 
 
-def warn(sheet: Sheet, draft: Draft, environ: Mapping[str, str]) -> None:
-    """Warns of variables that are named and not there, and of links that would lead nowhere."""
+def warn(sheet: Sheet, draft: Draft, environ: Mapping[str, str], base: Folder) -> None:
+    """Warns of variables and files (relative to `base`) that are named and not there, of links that would lead
+    nowhere, and of tasks that can't be started on this host."""
     for path, name in _variables(draft):
         if not environ.get(name):
             sheet.warning(path, f"the environment variable {name} is not set")
+    for path, name in secret_files_in(sheet.document):
+        if not (base / name).is_file():
+            sheet.warning(path, f"there is no file {base / name}")
+    size = host_size()
+    for path, passes in _passes(draft.tasks):
+        if passes != "all" and passes > size:
+            sheet.warning(path, f"this host has {size}: what asks for {passes} is not started here")
     if draft.server.public_url is None and draft.server.address[0] in ("0.0.0.0", "::"):  # noqa: S104
         sheet.warning(("server", "listen"), f"links would lead to {draft.server.url}; set public_url, too")
+
+
+def _passes(found: Mapping[int, Task]) -> Iterator[tuple[Path, int | Literal["all"]]]:
+    for index, task in found.items():
+        yield ("task", index, "passes"), task.passes
+        for place, check in enumerate(task.verify):
+            yield ("task", index, "verify", place, "passes"), check.passes
 
 
 def names_in(document: Mapping[str, object]) -> dict[str, dict[Path, str]]:

@@ -33,13 +33,13 @@ def secrets_in(document: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
             yield path, what
 
 
-def secret_files_in(document: object, path: Path = ()) -> Iterator[Path]:
-    """The keys that name a file with a secret."""
+def secret_files_in(document: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """(place, file) of each key that names a file with a secret."""
     if isinstance(document, dict):
         for key, value in document.items():
             yield from secret_files_in(value, (*path, key))
     elif path and isinstance(document, str) and _SECRET_FILE.search(str(path[-1])):
-        yield path
+        yield path, document
 
 
 def secret_files(settings: Mapping[str, object]) -> Iterator[str]:

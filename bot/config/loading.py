@@ -86,13 +86,14 @@ def load(path: Path | None, environ: Mapping[str, str], *, home: Path) -> Config
     checks.inline_secrets(sheet)
     draft = read(sheet)
     checks.check(sheet, draft)
-    checks.warn(sheet, draft, environ)
+    base = source.absolute().parent if source else Path.cwd()
+    checks.warn(sheet, draft, environ, base)
     if source is not None and source.stat().st_mode & 0o004:
         checks.readers(sheet)
     sheet.finish()
     return Config(
         source=source,
-        base=source.absolute().parent if source else Path.cwd(),
+        base=base,
         home=home,
         server=draft.server,
         store=draft.store,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.config import Config, find, load
+from bot.cpus import host_size
 from bot.errors import UsageError
 from bot.model import Repo
 from bot.trackers.redmine import Settings as Redmine
@@ -166,6 +167,24 @@ def test_a_named_variable_that_is_not_set_is_a_warning_with_its_line(tmp_path: P
         (warning.table, warning.key, warning.what) for warning in config.warnings
     ]
     assert str(config.warnings[0]).startswith(f"{tmp_path}/leadsman.toml:12: ")
+
+
+def test_a_secrets_file_that_is_not_there_is_a_warning_with_its_line(tmp_path: Path) -> None:
+    text = '[forges.gh]\nkind = "github"\ntoken_file = "keys/token"\n'
+    file = tmp_path / "leadsman.toml"
+    file.touch(0o600)
+    (warning,) = loaded(text, tmp_path).warnings
+    assert f"{file}:3: [forges.gh] token_file: there is no file {tmp_path}/keys/token" == str(warning)
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys/token").touch()
+    assert () == loaded(text, tmp_path).warnings
+
+
+def test_more_passes_than_this_host_has_are_a_warning(tmp_path: Path) -> None:
+    text = '[[task]]\nname = "a"\nrun = ["x"]\npasses = "all"\n[[task.verify]]\nrun = ["x"]\npasses = 9999\n'
+    (warning,) = loaded(text, tmp_path).warnings
+    said = f"7: [[task.verify]] passes: this host has {host_size()}: what asks for 9999 is not started here"
+    assert f"{tmp_path}/leadsman.toml:{said}" == str(warning)
 
 
 @pytest.mark.parametrize("listen", ["0.0.0.0:8780", "[::]:8780"])
