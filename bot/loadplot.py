@@ -180,11 +180,11 @@ def _runs(runs: Iterable[JudgedRun], scale: _Scale) -> list[str]:
         if scale.first <= run.created_at <= scale.last:
             x = scale.x(run.created_at)
             what = f"<title>{escape(run.run)} started {_moment(run.created_at)}</title>"
-            parts.append(f'<path class="start" d="M{x - 4},{RUNS_AT - 6} l8,6 l-8,6 z">{what}</path>')
+            parts.append(f'<path class="start" d="M{x - 4},{RUNS_AT - 14} l8,6 l-8,6 z">{what}</path>')
         if run.ended_at is not None and scale.first <= run.ended_at <= scale.last:
             kind = "well" if run.status in ENDED_WELL else "badly"
             what = f"<title>{escape(f'{run.run} {run.status}')} {_moment(run.ended_at)}</title>"
-            parts.append(f'<circle class="{kind}" cx="{scale.x(run.ended_at)}" cy="{RUNS_AT}" r="4">{what}</circle>')
+            parts.append(f'<circle class="{kind}" cx="{scale.x(run.ended_at)}" cy="{RUNS_AT + 8}" r="4">{what}</circle>')
     return [*parts, *_legend()]
 
 
