@@ -184,7 +184,9 @@ def _runs(runs: Iterable[JudgedRun], scale: _Scale) -> list[str]:
         if run.ended_at is not None and scale.first <= run.ended_at <= scale.last:
             kind = "well" if run.status in ENDED_WELL else "badly"
             what = f"<title>{escape(f'{run.run} {run.status}')} {_moment(run.ended_at)}</title>"
-            parts.append(f'<circle class="{kind}" cx="{scale.x(run.ended_at)}" cy="{RUNS_AT + 8}" r="4">{what}</circle>')
+            parts.append(
+                f'<circle class="{kind}" cx="{scale.x(run.ended_at)}" cy="{RUNS_AT + 8}" r="4">{what}</circle>'
+            )
     return [*parts, *_legend()]
 
 

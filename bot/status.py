@@ -21,7 +21,9 @@ STATES = ("created", "running", *OVER)
 PIDS = ("pid", "supervisor_pid")
 
 KINDS: dict[str, type] = {
-    **dict.fromkeys(("round", "rounds", "pid_started", "supervisor_started", "exit_code", "signal", *PIDS), int),
+    **dict.fromkeys(
+        ("round", "rounds", "starts", "pid_started", "supervisor_started", "exit_code", "signal", *PIDS), int
+    ),
     **dict.fromkeys(("run_id", "task", "state", "boot_id", "driver", "session", "stop_reason", "error"), str),
     **dict.fromkeys(("usage", "word", "asked_to_stop"), dict),
     **dict.fromkeys(("seconds", "waited"), float),

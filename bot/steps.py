@@ -197,7 +197,8 @@ class Steps:
         run = RunDir(ages.path)
         row = self._ledger.row(ages.path.name)
         asked = row.resume if row is not None else None
-        if asked is not None and asked > handoff.starts(read_json(run.spec) or {}):
+        # Which start it was is the supervisor's word: the spec says it before, and we may have been killed in between.
+        if asked is not None and asked > int(str(status.get("starts") or handoff.starts(read_json(run.spec) or {}))):
             handoff.resume(run)
             self._journal.say("resumed", run=ages.path.name, start=asked)
             return self.follow(ages)

@@ -352,6 +352,7 @@ def first_status(spec: dict[str, Any]) -> dict[str, Any]:
         **{key: spec.get(key) for key in ("run_id", "task", "driver", "session", "rounds")},
         "state": "created",
         "round": spec.get("round") or 1,
+        "starts": spec.get("starts") or 1,
         "supervisor_pid": os.getpid(),
         "supervisor_started": processes.start_of(os.getpid()),
         "supervisor": "alive",

@@ -6,7 +6,7 @@ was decided), `decided` (carried out, the delivery is not done yet), `posted` (a
 `claimed` (the claim is on the remote, and not written down),
 `noted` (it is on the ticket, too, and not written down), `uploaded` (the tracker has the log, and no note has it yet),
 `pushed` (the commit is on the remote, and not written down), `told` (the ticket has its last note, and nothing more),
-`closed` (the run is, and the index does not say so).
+`closed` (the run is, and the index does not say so), `resumed` (the next start is written down, and did not come).
 `poisoned` does not kill: each comment that holds "poison" trips over an error. It is the real server and its own parts.
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bot import road, steps
+from bot import handoff, road, steps
 from bot.ages import Step
 from bot.cli import serve
 from bot.cli.server import Serving
@@ -61,6 +61,7 @@ def arm(serving: Serving, point: str) -> None:
         "prepared": [(bot.road._steps._worksite, "prepare")],
         "started": [(steps, "start")],
         "pushed": [(bot.road._steps._landing, "land")],
+        "resumed": [(handoff, "_prepare_again")],
     }
     for where, name in calls.get(point, ()):
         _die_after(where, name)

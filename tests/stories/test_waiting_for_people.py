@@ -66,13 +66,15 @@ def test_a_blocked_run_says_what_it_waits_for_and_keeps_its_place_through_a_rest
     other = town.pull_of(repo, head="other", files={"o.txt": "x"})
     town.says(other, "/run fix")
     assert "one has to end. This" in answer(town, other, "repo\\_busy")  # it holds its repository, too
-    for end in (town.stop, town.kill):
+    for end, crash in ((town.stop, ""), (town.kill, "resumed")):
         end()
-        town.start()
+        town.start(crash=crash)
         town.until("it is blocked still", lambda: phase(town) == "blocked")
         assert_is_kept(town, repo, run)
     assert town.journal().count('"event": "blocked"') == 1
     town.says(pull, "/resume")
+    town.dies()
+    town.start()  # the resume was obeyed, and is not lost
     assert "**Published** `ask`" in answer(town, pull, "**Published** `ask`")
     answer(town, other, "**Published** `fix`")
     town.until("both are closed", lambda: town.closed(2))
