@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from bot.cli.clicked import json_option
+from bot.cli.clicked import examples, json_option
 from bot.cli.options import say
 from bot.errors import UsageError, UserError
 from bot.invisible import made_visible
@@ -18,14 +18,15 @@ from gitops import clones
 from gitops.git import Git, GitError
 from gitops.objects import merge_base
 
-EPILOG = """
-Examples: leadsman risk main..HEAD; leadsman risk origin/main..topic --json; leadsman risk BASE..TIP --rules main.
 
-Exit code 0 if it could be told, 1 if not, 2 for words that are off and for rules that are wrong.
-"""
-
-
-@click.command(epilog=EPILOG)
+@click.command(
+    epilog=examples(
+        "leadsman risk main..HEAD",
+        "leadsman risk origin/main..topic --json",
+        "leadsman risk BASE..TIP --rules main",
+        note="Exit code 0 if it could be told, 1 if not, 2 for words that are off and for rules that are wrong.",
+    )
+)
 @click.argument("change", metavar="BASE..HEAD")
 @click.option(
     "--rules", "rules_from", metavar="COMMIT", help=f"The commit whose {REPOSITORY_FILE} counts; default: BASE."

@@ -57,6 +57,7 @@ def test_every_command_tells_how_it_is_used_and_gives_an_example(page: Page) -> 
         text = page(*call, "--help")
         assert text == page(*call, "-h"), call
         assert f"leadsman {' '.join(call)}" in text, call
+        assert not re.search(r"Examples?: *\S", text), f"an example of {call} shares its line"
         assert examples(text) or "source <(leadsman completion bash)" in text, call
 
 
