@@ -85,7 +85,7 @@ class Landing:
     def _shared(self, run: Run, sealed: Sealed, mirror: Mirror, ref: str) -> Outcome | Moved:
         seen = mirror.remote_ref(ref)
         if seen is not None and seen != sealed.tip:
-            if publish.holds(mirror, ref, seen, sealed.tip):
+            if publish.holds(mirror, ref, seen, sealed.tip) and sealed.commits:
                 return Published(sealed.tip, ref)  # by an earlier try, and others have gone on from it
             if not mirror.is_ancestor(seen, sealed.tip):
                 return self._incorporate(run, sealed, mirror, Sha(seen))

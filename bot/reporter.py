@@ -128,7 +128,7 @@ class Reporter:
             load=self._loads(run),
             host=self._host,
             tried=(*_pushes(ages), *_meddling(ages)),
-            kept=() if well else self._kept(ages),
+            kept=() if isinstance(outcome, Published) else self._kept(ages),
             does_not_close=_does_not_close(intent.event.subject, outcome),
             tails=self._tails(ages, ran, checked, well=well),
             links=self._urls(intent, outcome),

@@ -230,6 +230,7 @@ def test_a_head_that_moves_after_it_was_sealed_is_refused(town: Town) -> None:
 def test_a_persons_commit_on_the_shared_branch_is_kept_and_named(town: Town) -> None:
     repo = town.repo()
     town.task("share", FIX, 'publish = "shared"\n')
+    town.task("back", ["git", "reset", "-q", "--hard", "HEAD~1"], 'publish = "shared"\n')
     pull = town.pull_of(repo)
     theirs = repo.git.commit(
         "refs/heads/leadsman/publish",
@@ -253,6 +254,11 @@ def test_a_persons_commit_on_the_shared_branch_is_kept_and_named(town: Town) -> 
     said = town.until("an answer", lambda: next((b for b in town.answers(pull) if "checked again" in b), None))
     assert "7 of 7 claims hold" in said
     assert "it descends from what came first" in said
+    before = repo.sha("leadsman/publish")
+    town.says(pull, "/run back")
+    said = town.until("another", lambda: next((b for b in town.answers(pull) if "from `back`" in b), None))
+    assert "**Nothing to publish** from `back`: What it did was there already" in said
+    assert before == repo.sha("leadsman/publish")
 
 
 def test_others_who_go_on_at_once_from_what_was_pushed_make_it_no_conflict(town: Town) -> None:
@@ -316,6 +322,7 @@ def test_commits_that_come_to_nothing_are_nothing_to_publish(town: Town, command
     (run,) = town.until("the run is closed", town.closed)
     report = town.settled(pull, "**Nothing to publish** from `empty`")
     assert f"The command left {said}, and no file differs by that." in report
+    assert f"- commits that are nowhere else: refs/leadsman/recover/{run.name} of the bot's mirror" in report
     assert "`true`: nothing changed" in report
     assert "hold" not in report
     assert before == town.refs(repo)
