@@ -201,7 +201,18 @@ def _locked(home: Path) -> Iterator[bool]:
 
 
 def lock_state(home: Path) -> LockState:
-    """Is the home held, and by whom. Makes nothing, and disturbs no server."""
+    """Is the home held, and by whom. Makes nothing, and disturbs no server.
+
+    Raises `UserError` for a home that may not be looked into: it is not free for that.
+    """
+    try:
+        lock_file(home).lstat()
+    except PermissionError as problem:
+        raise UserError(
+            f"The home {home} can't be looked into: {problem.strerror}. Ask as the user whom it belongs to."
+        ) from problem
+    except OSError:
+        pass  # it is not there, or no file: below
     held = statefiles.is_locked(lock_file(home)) or statefiles.folder_is_locked(home)
     holder = _read(sidecar(home))
     if held:

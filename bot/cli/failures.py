@@ -10,6 +10,7 @@ import traceback
 from pathlib import Path
 
 from bot import home
+from bot.cli.options import printable
 from bot.cli.words import Words
 from bot.errors import Forbidden, Gone, Unavailable, UserError
 
@@ -34,6 +35,10 @@ def tell(problem: Exception, words: Words) -> int:
             f"What was to be written could not be: {problem.strerror}{where}. Make room, then try again.",
             file=sys.stderr,
         )
+        return 1
+    if isinstance(problem, PermissionError) and problem.filename:
+        whose = "Call it as the user whom that belongs to, or give this one the right"
+        print(f"{printable(os.fsdecode(problem.filename))}: {problem.strerror}. {whose}.", file=sys.stderr)
         return 1
     if isinstance(problem, FileNotFoundError) and _is_nowhere():
         print("The folder you are in does not exist any more. Go to another one, then try again.", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -148,6 +149,13 @@ def test_a_failure_of_the_outside_is_its_own_sentence(tmp_path: Path, capsys: py
         == capsys.readouterr().err
     )
     assert [] == list(tmp_path.iterdir())
+
+
+def test_what_this_user_may_not_is_told_as_that_and_not_as_our_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    problem = PermissionError(errno.EACCES, "Permission denied", "/srv/leadsman/leadsman.db")
+    assert 1 == failures.tell(problem, Words())
+    said = "Call it as the user whom that belongs to, or give this one the right.\n"
+    assert f"/srv/leadsman/leadsman.db: Permission denied. {said}" == capsys.readouterr().err
 
 
 def test_a_full_disk_is_told_as_one_and_not_as_our_mistake(tmp_path: Path) -> None:

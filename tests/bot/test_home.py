@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -196,6 +197,19 @@ def test_a_home_whose_lock_file_is_taken_away_is_held_all_the_same(tmp_path: Pat
             pass
         assert home.lock_state(tmp_path).held
     assert "free" == str(home.lock_state(tmp_path))
+
+
+def test_a_home_that_may_not_be_looked_into_is_not_called_free(tmp_path: Path) -> None:
+    folder = home.make(tmp_path / "home")
+    folder.chmod(0)
+    with ExitStack() as undone:
+        if os.geteuid() == 0:
+            os.seteuid(65534)
+            undone.callback(os.seteuid, 0)
+        with pytest.raises(UserError, match=r"can't be looked into: Permission denied\. Ask as the user"):
+            home.lock_state(folder)
+    folder.chmod(0o700)
+    assert "free" == str(home.lock_state(folder))
 
 
 def test_the_lock_is_not_handed_to_the_servers_children(tmp_path: Path) -> None:
