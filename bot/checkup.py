@@ -135,7 +135,7 @@ def _claiming(subject: str, it: Tracker, project: str) -> Finding:
     allowed = it.ticket(first.ref).allowed
     if allowed is None:
         return Finding(subject, "ok", "can be read; the tracker does not say which statuses the bot may set")
-    if it.claiming.claimed not in allowed:
+    if it.claiming.claimed.casefold() not in {name.casefold() for name in allowed}:
         lost = f"the bot may not set {it.claiming.claimed} on a ticket that is {it.claiming.claimable}: it claims none"
         return Finding(subject, "wrong", f"{lost}; allow that step for its role in the workflow")
     return Finding(subject, "ok", f"the bot may set {it.claiming.claimed} there")

@@ -125,10 +125,10 @@ def _last_news(journal: Sequence[Entry]) -> Entry | None:
 
 
 def _is_routine(entry: Entry, bots: frozenset[str]) -> bool:
-    """Of a boundary only the end of a run that came to nothing, or could not report; of what the bots do and say beside
-    that, all."""
+    """Of a boundary the end of a run, however it came: where its status leads back to the claimable one, it would be
+    done again for ever. Of what the bots do and say beside that, all."""
     if is_boundary(entry):
-        return entry.text.startswith((f"{RELEASED}: {FAILED} ", f"{RELEASED}: {ENDED} "))
+        return entry.text.startswith((REPORT, f"{RELEASED}: {FAILED} ", f"{RELEASED}: {ENDED} "))
     return entry.author.id in bots
 
 

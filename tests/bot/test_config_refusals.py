@@ -335,8 +335,8 @@ REFUSED = {
         "1: [trackers.work]: needs exactly one of api_key_env and api_key_file",
     ),
     "redmine statuses alike": (
-        TRACKER + 'claim_status = "New"\n',
-        '1: [trackers.work]: claim_status and claimable_status are both "New"; they must differ',
+        TRACKER + 'claim_status = "new"\n',
+        '1: [trackers.work]: claim_status and claimable_status are both "new"; they must differ',
     ),
     "redmine claims that lead nowhere": (
         TRACKER + 'claim_enabled = true\nclaim_status = "Doing"\n',

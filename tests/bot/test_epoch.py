@@ -57,6 +57,9 @@ def test_a_ticket_was_tried_where_a_claim_stands_behind_the_last_news_of_it() ->
     failed = entry("3", epoch.release_note(f"{epoch.FAILED} failed (command)"), by=ONE)
     assert epoch.was_tried([entry("900"), claim("2", FIRST), failed])
     assert not epoch.was_tried([entry("900"), claim("2", FIRST), failed, entry("1", "Try again.")])
+    done = entry("3", f"{epoch.REPORT} run {FIRST} of fix: published", by=ONE)
+    assert epoch.was_tried([entry("900"), claim("2", FIRST), done]), "its status may lead back to the claimable one"
+    assert not epoch.was_tried([entry("900"), claim("2", FIRST), done, entry("4", new_status="New")])
     over = entry("3", epoch.release_note(epoch.ended(FIRST, "published")), by=ONE)
     assert epoch.was_tried([entry("900"), claim("2", FIRST), over]), "it would be done again for ever"
     swept = entry("3", epoch.release_note("swept: nobody works it"), by=ONE)

@@ -25,7 +25,8 @@ def test_it_tells_who_the_bot_is_and_that_it_may_claim(site: Site) -> None:
     untried = "can be read; no ticket is New now, so claiming is not tried"
     assert [who, ("ok", "work demo", untried)] == told(site)
     site.ticket()
-    assert [who, ("ok", "work demo", "the bot may set In Progress there")] == told(site)
+    spelled = {"claim_status": "in progress", "status_map": {"in progress": "Resolved"}}
+    assert [who, ("ok", "work demo", "the bot may set in progress there")] == told(site, **spelled)
     off = "can be read; claiming is off (claim_enabled)"
     assert [who, ("ok", "work demo", off)] == told(site, claim_enabled=False)
 

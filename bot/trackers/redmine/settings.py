@@ -58,7 +58,7 @@ class Settings(Table):
     def _consistent(self) -> Self:
         if (self.api_key_env is None) == (self.api_key_file is None):
             raise ValueError("needs exactly one of api_key_env and api_key_file")
-        if self.claim_status == self.claimable_status:
+        if self.claim_status.casefold() == self.claimable_status.casefold():
             raise ValueError(f'claim_status and claimable_status are both "{self.claim_status}"; they must differ')
         if self.claim_enabled and self.claim_status not in self.status_map:
             raise ValueError(f'status_map needs an entry for the claim status "{self.claim_status}"')
