@@ -175,7 +175,8 @@ def _started(
     started = start(run.path, driver, lock=lock, again=lock is not None)
     record = {**(read_json(run.waiting) or {}), **_known(run)}
     if started.error is not None and not _goes_on(run):
-        record |= {"status": "failed", "found": False, "error": started.error}
+        state = reading(run.path)["state"]
+        record |= {"state": state, "status": "failed", "found": False, "error": started.error}
     elif adopt is not None:
         record |= _adopted(run, adopt, before or {}, until)
     else:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from bot import handoff
+from bot.launchers import setsid
 from bot.liveness import end, reading
 from bot.rundir import RUN_ID, RunDir, all_runs, find
 from tests.bot.console import SCRIPT
@@ -105,6 +107,18 @@ def test_a_command_that_does_not_start_is_a_failed_handoff(harbour: Harbour, arg
     assert argv[0] in kept["error"]
     assert done.out.startswith(f"failed {run.path.name} ")
     assert "waiting " not in done.out
+
+
+def test_a_supervisor_that_does_not_start_is_a_failed_handoff(
+    harbour: Harbour, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setsid, "SUPERVISOR", harbour.folder / "nonesuch.py")
+    run, kept = handoff.hand_off(harbour.store, harbour.spec("touch", "ran"), wait=0)
+    assert ("failed", "created", False) == (kept["status"], kept["state"], kept["found"])
+    assert kept == record(run)
+    assert f"{run.worker_log} may say why" in kept["error"]
+    assert "nonesuch.py" in run.worker_log.read_text()
+    assert not (harbour.folder / "ran").exists()
 
 
 @pytest.mark.parametrize("script", ["exit 0", "exit 7", "kill -9 $$"])
