@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import signal
 import sys
@@ -167,11 +168,14 @@ def _where_to_look(console: Console, demo: Demo, address: str, *, keep: bool) ->
     if not keep:
         console.print("\nAll of it is gone again. [bold]leadsman demo --keep[/bold] leaves it, to look around in.")
         return
-    called = "leadsman" if shutil.which("leadsman") else sys.argv[0]  # as in `make demo`
-    home = f"{called} --home {demo.place.home} --config {demo.place.config}"
+    known = Path(shutil.which("leadsman") or "").resolve() == Path(sys.argv[0]).resolve()
+    called = "leadsman" if known else sys.argv[0]  # as in `make demo`
+    home = shlex.join([called, "--home", str(demo.place.home), "--config", str(demo.place.config)])
     console.print(f"\nThe server stays on: [bold]{address}[/bold]. Look further with", soft_wrap=True)
     for words in ("runs", "show RUN", "logs RUN", "deliveries", "doctor", 'comment demo/abacus#1 "/status"'):
         console.print(f"  {home} {words}", soft_wrap=True, markup=False)
     note = (demo.place.home / "server.json").read_text()
     pid = note.partition('"pid":')[2].partition(",")[0].strip()
-    console.print(f"and end it with: kill {pid}; rm -r {demo.place.root}", soft_wrap=True, markup=False)
+    console.print(
+        f"and end it with: kill {pid}; rm -r {shlex.quote(str(demo.place.root))}", soft_wrap=True, markup=False
+    )

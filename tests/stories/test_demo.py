@@ -27,7 +27,9 @@ def ended(pid: int) -> bool:
 
 
 def test_it_shows_a_published_run_and_one_that_outlives_its_server_and_where_to_look(tmp_path: Path) -> None:
-    environ = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    environ = {"HOME": str(tmp_path), "TMPDIR": str(folder)}
     done = leadsman("demo", "--keep", cwd=tmp_path, environ=environ, seconds=280)
     assert (0, "") == (done.code, done.err), done
     assert ended(int(re.findall(r"^and end it with: kill (\d+); rm -r ", done.out, re.MULTILINE)[0]))
