@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from bot import codec, liveness, wording
 from bot.ages import Ages
-from bot.errors import Forbidden, Gone, Unavailable
+from bot.errors import Forbidden, Gone, OutOfTurn, Unavailable
 from bot.forges import Reaction
 from bot.journal import Journal
 from bot.masking import Masking
@@ -312,11 +312,13 @@ class Answers:
         return None
 
     def _react(self, talk: Talk, on: Thread, row: sa.Row[tuple[object, ...]], reaction: Reaction) -> None:
-        """A reaction never fails a command: what can't be set is left out."""
+        """A reaction never fails a command: what can't be set is left out. It waits for its turn, though."""
         if row.comment_id is None or row.reaction == reaction:
             return
         try:
             talk.react(on, row.comment_id, reaction)
+        except OutOfTurn:
+            raise
         except (Gone, Forbidden, Unavailable) as problem:
             self._journal.say("no_reaction", answer=row.key, reaction=reaction, why=str(problem))
         self._set(row.key, reaction=reaction)
@@ -326,15 +328,18 @@ class Answers:
             connection.execute(schema.answers.update().where(table.key == key).values(**values))
 
     def _put_off(self, key: str, tries: int, problem: Unavailable) -> float | None:
-        if tries >= TRIES:
+        """`tries`: before this one, which counts where anything was asked."""
+        counts = not isinstance(problem, OutOfTurn)
+        if counts and tries >= TRIES:
             self._give_up(key, problem)
             return None
         now = self._clock()
         delay = min(300.0, 2.0 ** min(tries + 1, 9))
         if problem.retry_at is not None:
             delay = max(1.0, problem.retry_at.timestamp() - now)
-        self._set(key, tries=tries + 1, due_at=now + delay)
-        self._journal.say("answer_put_off", answer=key, tries=tries + 1, why=str(problem))
+        self._set(key, tries=tries + counts, due_at=now + delay)
+        if counts:
+            self._journal.say("answer_put_off", answer=key, tries=tries + 1, why=str(problem))
         return delay
 
 

@@ -36,6 +36,10 @@ class NotYet(Unavailable):
     """The outside answered that the thing does not exist, and it may only be too new: tried again for a while."""
 
 
+class OutOfTurn(Unavailable):
+    """Nothing was asked: too many of our own calls stand before this one. It is no try that failed."""
+
+
 class Gone(Exception):
     """The outside answered that the thing does not exist, or not for us (404, 410)."""
 

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from bot.ages import OURS, Ages, Step
 from bot.dispatch import Hint, Hints
-from bot.errors import Unavailable
+from bot.errors import OutOfTurn, Unavailable
 from bot.journal import Journal
 from bot.ledger import Ledger
 from bot.model import AnyTicket, Claimable, Failed
@@ -196,7 +196,7 @@ class Road:
         return ages
 
     def _put_off(self, run_id: str, ages: Ages, problem: Exception) -> float | None:
-        tries = self._ledger.tries(run_id) + 1
+        tries = self._ledger.tries(run_id) + (not isinstance(problem, OutOfTurn))
         at = problem.retry_at if isinstance(problem, Unavailable) else None
         delay = min(300.0, 2.0**tries) if at is None else max(1.0, at.timestamp() - self._clock())
         self._ledger.note(run_id, tries=tries, reason=str(problem)[:500], due_at=self._clock() + delay)

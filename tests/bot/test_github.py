@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bot.errors import Forbidden, Gone, Unavailable, UserError
+from bot.errors import Forbidden, Gone, OutOfTurn, Unavailable, UserError
 from bot.forges import CommitStatus, Forge
 from bot.forges.github import Settings, connect
 from bot.forges.github.client import Github
@@ -617,7 +617,7 @@ def test_writes_of_one_token_keep_their_distance_and_reads_do_not(pull: Pull, wo
 def test_a_queue_of_writes_that_is_too_long_says_when_to_come_back(pull: Pull, world: World, tmp_path: Path) -> None:
     forge, now = client(world, tmp_path, write_pause_seconds=60), minute(world)
     forge.post(on(pull), "first")
-    with pytest.raises(Unavailable, match="wait for their turn") as caught:
+    with pytest.raises(OutOfTurn, match="wait for their turn") as caught:
         forge.post(on(pull), "second")
     assert caught.value.retry_at is not None
     assert timedelta(seconds=50) < caught.value.retry_at - now <= timedelta(seconds=60)
