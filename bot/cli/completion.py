@@ -132,25 +132,41 @@ if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _leadsman "$@"; else compde
 
 
 def _fish(words: Mapping[str, tuple[str, ...]]) -> str:
+    verb = f"""function __leadsman_verb
+    set -l words (commandline -opc)
+    set -e words[1]
+    while set -q words[1]
+        switch $words[1]
+            case {VALUED.replace(" |", "")}
+                set -e words[1]
+            case '-*'
+            case '*'
+                echo $words[1]
+                return 0
+        end
+        set -e words[1]
+    end
+    return 1
+end"""
     lines = [
-        f"complete -c leadsman -f -n __fish_use_subcommand -a {name} -d {_quoted(command.about)}"
+        f"complete -c leadsman -f -n 'not __leadsman_verb >/dev/null' -a {name} -d {_quoted(command.about)}"
         for name, command in COMMANDS.items()
     ]
     lines += [
-        f"complete -c leadsman -n '__fish_seen_subcommand_from {name}' -a '{' '.join(inside)}'"
+        f"complete -c leadsman -n 'contains -- (__leadsman_verb) {name}' -a '{' '.join(inside)}'"
         for name, inside in words.items()
         if inside
     ]
     home = "(set -q LEADSMAN_HOME; and echo $LEADSMAN_HOME; or echo $HOME/.local/state/leadsman)"
     lines.append(
-        f"complete -c leadsman -f -n '__fish_seen_subcommand_from {' '.join(TAKES_RUN)}' "
+        f"complete -c leadsman -f -n 'contains -- (__leadsman_verb) {' '.join(TAKES_RUN)}' "
         f"-a '(command ls {home}/runs 2>/dev/null)'"
     )
     lines += [
         f"complete -c leadsman -l {option.removeprefix('--')}{' -r' if option in VALUED.split(' | ') else ''}"
         for option in GLOBAL
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([verb, *lines]) + "\n"
 
 
 def _quoted(text: str) -> str:

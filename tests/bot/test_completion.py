@@ -71,7 +71,8 @@ def test_zsh_takes_its_script_and_knows_every_command(scripts: Path) -> None:
 
 @pytest.mark.needs("fish")
 def test_fish_completes_commands_and_their_words(scripts: Path) -> None:
-    ask = "source $argv[1]; complete -C 'leadsman '; complete -C 'leadsman config '; complete -C 'leadsman logs 2026'"
+    lines = ("leadsman ", "leadsman -v --home x config ", "leadsman logs 2026")
+    ask = "; ".join(["source $argv[1]", *(f"complete -C '{line}'" for line in lines)])
     done = subprocess.run(
         ["fish", "--no-config", "-c", ask, scripts / "fish"],
         env={"PATH": "/usr/bin:/bin", "HOME": str(scripts), "LEADSMAN_HOME": str(scripts / "home")},
