@@ -19,7 +19,7 @@ from bot.repositories import Repositories, git_trouble
 from bot.rundir import RunDir, read_json, write_json
 from bot.trackers import Attached, Tracker
 from gitops import hooks, worktree
-from gitops.git import Identity
+from gitops.git import GitError, Identity
 from gitops.mirror import Mirror
 from gitops.pinning import RECOVER
 
@@ -158,12 +158,10 @@ class Worksite:
         """
         mirror = self._repositories.mirror(run.intent.event.subject.repo)
         occupants.clear(run.worktree, run.at.timestamp())
-        patch = None if well else RunDir(run.run_dir).changes_patch
-        aside = None if well else self._aside(mirror, run)
         with git_trouble("The worktree can't be given back"):
+            aside = None if well else self._aside(mirror, run)
             safe = () if published is None else (published,)
-            recover = f"{RECOVER}/{run.id}"
-            worktree.drop(mirror, run.worktree, recover=recover, patch=patch, safe=safe, aside=aside)
+            worktree.drop(mirror, run.worktree, recover=f"{RECOVER}/{run.id}", safe=safe, aside=aside)
 
     def abandon(self, intent: Intent) -> None:
         """Removes what was begun of the worktree of a run that never came to work in it; another's is left alone."""
@@ -174,16 +172,25 @@ class Worksite:
                 worktree.drop(mirror, path, recover=f"{RECOVER}/{intent.run_id}")
 
     def _aside(self, mirror: Mirror, run: Run) -> Path | None:
-        """Where the worktree's files are kept, written down beforehand: a try that is killed is repeated."""
+        """Keeps what was not committed, as a patch. Where the worktree's files are to be kept, too: written down
+        beforehand, since a try that is killed is repeated."""
         note = run.run_dir / KEPT
         if (noted := read_json(note)) is not None:
             return Path(str(noted["worktree"]))
-        damaged = run.worktree.exists() and worktree.damaged(mirror, run.worktree)
-        if not damaged and not self._keep_failed:
+        if not run.worktree.exists() or (why := self._why_kept(mirror, run)) is None:
             return None
         aside = self._worktrees.parent / "kept" / run.id
-        write_json(note, {"worktree": str(aside), "why": "it is damaged" if damaged else "the run did not end well"})
+        write_json(note, {"worktree": str(aside), "why": why})
         return aside
+
+    def _why_kept(self, mirror: Mirror, run: Run) -> str | None:
+        if worktree.damaged(mirror, run.worktree):
+            return "it is damaged"
+        try:
+            worktree.keep_uncommitted(mirror, run.worktree, RunDir(run.run_dir).changes_patch)
+        except (GitError, OSError):  # the slot does not wait for what a run has broken for good
+            return "git can't tell what was changed in it"
+        return "the run did not end well" if self._keep_failed else None
 
 
 def _branch(intent: Intent) -> str:

@@ -74,6 +74,7 @@ class Worktree:
             raise Damaged(f"The `.git` of {self.path} is gone or was changed.")
         common = self.mirror.git.git_dir
         with locks.held(self.registration, os.O_RDONLY | os.O_DIRECTORY, locks.SECONDS) as descriptor:
+            trash.let_us_in(self.registration)
             self._unlock()
             yield Git(self.registration, common_dir=common, work_tree=self.path, keep_open=(descriptor,))
 

@@ -99,8 +99,19 @@ def head(mirror: Mirror, path: Path) -> str | None:
 
 
 def damaged(mirror: Mirror, path: Path) -> bool:
-    """Is the `.git` of the worktree at `path` gone, or another than the one that was put there?"""
-    return Worktree(mirror, path).damaged
+    """Is the `.git` of the worktree at `path` gone, or another than the one that was put there; or is its registration
+    gone? Then git can't say what was changed in it."""
+    tree = Worktree(mirror, path)
+    return tree.damaged or tree.branch is None
+
+
+def keep_uncommitted(mirror: Mirror, path: Path, patch: Path) -> None:
+    """Write what was not committed in the worktree at `path`, if anything, into the file `patch`; nothing of one that
+    is damaged. Raises `GitError`, and OSError."""
+    tree = Worktree(mirror, path)
+    if tree.branch is not None:
+        with suppress(Damaged):
+            evidence.write_leftovers(tree, patch)
 
 
 def drop(
@@ -108,7 +119,6 @@ def drop(
     path: Path,
     *,
     recover: str | None = None,
-    patch: Path | None = None,
     safe: Sequence[str] = (),
     aside: Path | None = None,
 ) -> None:
@@ -116,14 +126,11 @@ def drop(
 
     `aside` is where its folder is put in place of the trash, to be kept; no worktree of git's any more.
     `recover` is a full ref that takes its commits, as far as neither the remote nor `safe` (commits known to be
-    published) has them. `patch` is a file that takes what was not committed, if anything; not of a damaged worktree.
+    published) has them.
     """
     if recover is not None and not is_ref(recover):
         raise ValueError(f"{recover!r} can't be the name of a ref.")
     tree = Worktree(mirror, path)
-    if patch is not None and tree.branch is not None:
-        with suppress(Damaged):
-            evidence.write_leftovers(tree, patch)
     with mirror.locked() as git:
         _remove(git, tree, recover, safe, aside)
 

@@ -208,8 +208,9 @@ def test_what_was_not_committed_is_kept_as_a_patch(mirror: Mirror, main: str, pl
     tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
     (tree.path / "README.md").write_text("one\n2\nthree\n")
     (tree.path / "bin").write_bytes(bytes(range(256)))
-    worktree.drop(mirror, tree.path, recover=RECOVER, patch=tmp_path / "left.patch")
-    worktree.drop(mirror, tree.path, recover=RECOVER, patch=tmp_path / "left.patch")
+    for _ in range(2):
+        worktree.keep_uncommitted(mirror, tree.path, tmp_path / "left.patch")
+        worktree.drop(mirror, tree.path, recover=RECOVER)
     again = worktree.checkout(mirror, place / "again", main)
     Folder(again.path).git("apply", str(tmp_path / "left.patch"))
     assert (again.path / "README.md").read_text() == "one\n2\nthree\n"
@@ -218,7 +219,7 @@ def test_what_was_not_committed_is_kept_as_a_patch(mirror: Mirror, main: str, pl
 
 def test_nothing_uncommitted_gives_no_patch(mirror: Mirror, main: str, place: Path, tmp_path: Path) -> None:
     tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
-    worktree.drop(mirror, tree.path, patch=tmp_path / "left.patch")
+    worktree.keep_uncommitted(mirror, tree.path, tmp_path / "left.patch")
     assert not (tmp_path / "left.patch").exists()
 
 
@@ -245,7 +246,8 @@ def test_git_is_not_run_in_a_worktree_whose_marker_was_changed(
     assert worktree.damaged(mirror, tree.path)
     with pytest.raises(Damaged):
         evidence.seal(mirror, tree.path, base=main, identity=BOT, message="x")
-    worktree.drop(mirror, tree.path, recover=RECOVER, patch=tmp_path / "left.patch")
+    worktree.keep_uncommitted(mirror, tree.path, tmp_path / "left.patch")
+    worktree.drop(mirror, tree.path, recover=RECOVER)
     assert not tree.path.exists()
     assert refs_of(mirror)[RECOVER] == head
     assert ada.git("rev-parse", "HEAD") == main

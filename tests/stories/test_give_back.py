@@ -26,12 +26,25 @@ def test_a_stranger_who_works_in_the_worktree_is_ended_before_it_goes(town: Town
     town.assert_nothing_is_left(repo)
 
 
-@pytest.mark.parametrize("configured", [False, True])
-def test_the_files_of_a_damaged_worktree_are_kept_aside_and_git_is_not_run_in_it(town: Town, configured: bool) -> None:
+@pytest.mark.parametrize(
+    ("configured", "damage", "wedge", "why"),
+    [
+        (
+            False,
+            "rm .git",
+            'mkdir "$(git rev-parse --git-dir)/leadsman-index"',
+            "git can't tell what was changed in it",
+        ),
+        (True, 'rm -rf "$(git rev-parse --git-dir)"', "", "the run did not end well"),
+    ],
+)
+def test_the_files_of_a_damaged_worktree_are_kept_aside_and_git_is_not_run_in_it(
+    town: Town, configured: bool, damage: str, wedge: str, why: str
+) -> None:
     town.config = town.config.replace("[fleet]", f"[fleet]\nkeep_failed_worktrees = {str(configured).lower()}")
     repo = town.repo()
-    town.task("break", ["sh", "-c", "echo precious > loose.txt; rm .git"])
-    town.task("fail", ["sh", "-c", "echo half > half.txt; exit 3"])
+    town.task("break", ["sh", "-c", f"echo precious > loose.txt; {damage}"])
+    town.task("fail", ["sh", "-c", f"echo half > half.txt; {wedge}\nexit 3"])
     pull = town.pull_of(repo)
     town.start()
     town.says(pull, "/run break")
@@ -44,8 +57,9 @@ def test_the_files_of_a_damaged_worktree_are_kept_aside_and_git_is_not_run_in_it
     assert str(kept) == (read_json(run / "kept.json") or {})["worktree"]
     town.says(pull, "/run fail")
     said = answer(town, pull, "**Failed** `fail`")
-    assert configured == ("since the run did not end well" in said)
+    assert f"since {why}" in said
     town.until("both are closed", lambda: town.closed(2))
-    assert (2 if configured else 1) == len(list((town.home / "kept").iterdir()))
-    assert all((run / "changes.patch").exists() for run in town.runs() if run.name != kept.name)
+    (second,) = [path for path in (town.home / "kept").iterdir() if path != kept]
+    assert (second / "half.txt").read_text() == "half\n"
+    assert [second.name] * (not wedge) == [run.name for run in town.runs() if (run / "changes.patch").exists()]
     town.assert_nothing_is_left(repo)
