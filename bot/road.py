@@ -26,6 +26,7 @@ from bot.rundir import RunDir
 from bot.steps import Steps, Wait
 from bot.store import runs
 from bot.store.engine import Store
+from gitops.trash import let_us_in
 
 log = logging.getLogger(__name__)
 
@@ -168,6 +169,7 @@ class Road:
     def _alone(self, run_id: str) -> Iterator[bool]:
         folder = self._runs_dir / run_id
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        let_us_in(folder)
         handle = os.open(folder / "advance.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -201,9 +203,9 @@ class Road:
         delay = min(300.0, 2.0**tries) if at is None else max(1.0, at.timestamp() - self._clock())
         self._ledger.note(run_id, tries=tries, reason=str(problem)[:500], due_at=self._clock() + delay)
         self._journal.say("put_off", run=run_id, tries=tries, why=str(problem))
-        before, waits = not ages.has("sealed"), self._waits_for_a_tracker(ages, problem)
-        if tries >= (START_TRIES if before and not waits else END_TRIES) and not ages.has("ended"):
-            stage = "start" if before else "publish"
+        started, waits = self._started(ages), self._waits_for_a_tracker(ages, problem)
+        if tries >= (END_TRIES if started or waits else START_TRIES) and not ages.has("ended"):
+            stage = "publish" if ages.has("sealed") else "seal" if started else "start"
             self._steps.end(ages, Failed(stage, f"{problem} (tried {tries} times)"))
             return 0.0
         if tries == TOLD_TRIES:

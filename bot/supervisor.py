@@ -317,6 +317,8 @@ class Supervisor:
     def save_the_end(self, *, seconds: float = LAST_WRITE) -> None:
         """Writes the final status, into the reserve where the disk is full; tries for that long."""
         self.status["updated"] = time_text()
+        if not os.access(self.folder, os.W_OK | os.X_OK):  # the command took our own rights to it away
+            os.chmod(self.folder, 0o700)
         until = time.monotonic() + seconds
         while True:
             try:

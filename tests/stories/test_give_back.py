@@ -35,7 +35,7 @@ def test_a_stranger_who_works_in_the_worktree_is_ended_before_it_goes(town: Town
             'mkdir "$(git rev-parse --git-dir)/leadsman-index"',
             "git can't tell what was changed in it",
         ),
-        (True, 'rm -rf "$(git rev-parse --git-dir)"', "", "the run did not end well"),
+        (True, 'rm -rf "$(git rev-parse --git-dir)"; chmod 500 . "$LEADSMAN_RUN_DIR"', "", "the run did not end well"),
     ],
 )
 def test_the_files_of_a_damaged_worktree_are_kept_aside_and_git_is_not_run_in_it(
