@@ -115,7 +115,7 @@ def checkout_environment(folder: Path, repository: Path) -> dict[str, str]:
         ("[core]", f"hooksPath = {_quoted(folder.absolute())}", '[url "leadsman::"]', 'pushInsteadOf = ""', "")
     )
     _put(folder / "gitconfig", settings, 0o600)
-    inside = re.sub(r"([\\*?\[\]])", r"\\\1", str(repository))  # what stands there is a glob
+    inside = re.sub(r"([\\*?\[\]])", r"\\\1", str(repository.resolve()))  # a glob, for a path without links
     conditional = (
         ("credential.helper", ""),
         (f"includeIf.gitdir:{inside}/.path", str(folder.absolute() / "gitconfig")),

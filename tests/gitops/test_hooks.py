@@ -116,7 +116,8 @@ def test_nothing_is_pushed_from_a_checkout_and_other_repositories_are_as_ever(
     tree: Worktree, folder: Path, origin: Folder, ada: Folder, tmp_path: Path
 ) -> None:
     hooks.write(folder, {})
-    guard = hooks.checkout_environment(folder, tree.mirror.path)
+    (tmp_path / "elsewhere [a]").symlink_to(tree.mirror.path.parent)
+    guard = hooks.checkout_environment(folder, tmp_path / "elsewhere [a]" / tree.mirror.path.name)
     environment = {**guard, "PATH": f"{os.environ['PATH']}:{folder}"}
     before = origin.git("for-each-ref")
     for words in (("origin", "HEAD:main"), ("--no-verify", str(origin.path), "+HEAD:refs/heads/x")):
