@@ -18,6 +18,13 @@ from gitops.names import is_sha
 
 HEADS = "+refs/heads/*:refs/remotes/origin/*"
 
+_PACKED_WHEN = (
+    ("gc.auto", "2000"),  # loose objects, as git guesses their number
+    ("gc.autoPackLimit", "50"),
+    ("gc.autoDetach", "false"),
+    ("gc.pruneExpire", "2.weeks.ago"),
+)
+
 ABANDONED_SECONDS = 60.0
 """After so long a ref's lock file is nobody's any more."""
 
@@ -146,9 +153,10 @@ class Mirror:
         return self.git.run("merge-base", "--is-ancestor", ancestor, of, check=False).code == 0
 
     def tidy(self) -> None:
-        """Pack what runs and fetches left loose. What nothing names is kept for two weeks."""
+        """Pack what runs and fetches left loose, once it is much: that takes as long as the repository is large, and no
+        worktree comes or goes meanwhile. What nothing names is kept for two weeks."""
         with self.locked() as git:
-            git.run("gc", "--quiet", "--prune=2.weeks.ago", timeout=TREE_SECONDS)
+            git.run("gc", "--auto", "--quiet", settings=_PACKED_WHEN, timeout=TREE_SECONDS)
 
     def _unlock(self) -> None:
         """Remove what keeps refs locked for good, so that the next try passes: git holds such a file for moments, and a

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
+import zlib
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -294,10 +297,25 @@ def test_many_fetch_at_once(mirror: Mirror, ada: Folder, start: Start) -> None:
     assert [ada.git("rev-parse", "main")] * 6 == race(actors)
 
 
-def test_tidying_keeps_what_runs_stand_on(mirror: Mirror, main: str, place: Path) -> None:
+def test_tidying_packs_what_is_much_and_keeps_what_runs_stand_on(mirror: Mirror, main: str, place: Path) -> None:
+    def loose(folder: str = "*") -> list[Path]:
+        return list(mirror.path.glob(f"objects/{folder}/" + "?" * 38))
+
     tree = worktree.add(mirror, place / "run", branch="leadsman/run", sha=main)
     (tree.path / "new").write_text("1")
+    before = loose()
     mirror.tidy()
+    assert before == loose() != []
+    numbers = count()
+    while len(loose("17")) <= 8:  # from one of 256 folders git guesses how many there are in all
+        blob = b"blob 8\0%08d" % next(numbers)
+        name = hashlib.sha1(blob, usedforsecurity=False).hexdigest()
+        if name.startswith("17"):
+            (mirror.path / "objects" / "17").mkdir(exist_ok=True)
+            (mirror.path / "objects" / "17" / name[2:]).write_bytes(zlib.compress(blob))
+    mirror.tidy()
+    assert set(before).isdisjoint(loose())
+    assert mirror.has(main)
     assert worktree.add(mirror, place / "run", branch="leadsman/run", sha=main).head == main
 
 
