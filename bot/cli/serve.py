@@ -60,14 +60,14 @@ def command(setting: Setting, listen: str | None) -> int:
             config, folder, os.environ, reread=lambda: _with_address(_with_listen(pinned.config(), listen), address)
         )
         server = Server(serving.application, sock)
-        with _at_work(server, serving):
+        with _at_work(server, serving) as broken:
             lock.listens_at(address)  # from here on others send signals
             for warning in config.warnings:
                 log.warning("%s", warning)
             print(f"leadsman listens at {address}, home {folder}", flush=True)
             with server.hearing_signals():
                 server.run()
-    return 0
+    return 1 if broken.is_set() else 0
 
 
 def _with_listen(config: Config, listen: str | None) -> Config:
@@ -92,10 +92,13 @@ def _in_url(host: str) -> str:
 
 
 @contextmanager
-def _at_work(server: Server, serving: Serving) -> Iterator[None]:
-    """The bot works, and signals reach it: SIGTERM and SIGINT end the server, SIGHUP reloads."""
+def _at_work(server: Server, serving: Serving) -> Iterator[threading.Event]:
+    """The bot works, and signals reach it: SIGTERM and SIGINT end the server, SIGHUP reloads.
+
+    Yields what is set where the server ends by a failure.
+    """
     reload_wanted = threading.Event()
-    over = threading.Event()
+    over, broken = threading.Event(), threading.Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         server.stop()
@@ -104,9 +107,15 @@ def _at_work(server: Server, serving: Serving) -> Iterator[None]:
         reload_wanted.set()
 
     def reloader() -> None:
-        while reload_wanted.wait() and not over.is_set():
-            reload_wanted.clear()
-            serving.reload()
+        try:
+            while reload_wanted.wait() and not over.is_set():
+                reload_wanted.clear()
+                serving.reload()
+        except Exception:
+            # The bot that worked has ended: better no server than one that takes what nobody works.
+            log.exception("A reload failed half way, so the server ends. Start it again: it goes on where it was.")
+            broken.set()
+            server.stop()
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
@@ -115,7 +124,7 @@ def _at_work(server: Server, serving: Serving) -> Iterator[None]:
     thread = threading.Thread(target=reloader, name="reload", daemon=True)
     thread.start()  # not before: only a bot that has begun can be replaced
     try:
-        yield
+        yield broken
     finally:
         over.set()
         reload_wanted.set()

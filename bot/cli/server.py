@@ -95,11 +95,16 @@ class Serving:
         except Unavailable as problem:
             self._keep_on("The configuration can't be taken up now", str(problem), begun)
             return
+        except Exception as problem:  # a border: the bot that works goes on, and who asked is told
+            log.exception("A reload failed inside Leadsman")
+            self._keep_on("The configuration can't be taken up now", f"Leadsman failed at it: {problem!r}", begun)
+            return
         with self._lock:
             self._wrong_config = ""
             if config.store != self.bot.config.store or config.server.listen != self.bot.config.server.listen:
                 log.warning("[store] and [server] listen are taken up by a restart, not by a reload.")
             self.bot.stop()
+            bot.slots.peak = max(bot.slots.peak, self.bot.slots.peak)
             self.bot = bot
             self._door.tables, self._door.inbox = self.bot.outside.tables, self.bot.inbox
             self.bot.start()

@@ -88,7 +88,7 @@ def load(path: Path | None, environ: Mapping[str, str], *, home: Path) -> Config
     checks.check(sheet, draft)
     base = source.absolute().parent if source else Path.cwd()
     checks.warn(sheet, draft, environ, base)
-    if source is not None and source.stat().st_mode & 0o004:
+    if source is not None and _may_others_read(source):
         checks.readers(sheet)
     sheet.finish()
     return Config(
@@ -118,6 +118,13 @@ def open_sheet(source: Path | None) -> Sheet:
     try:
         return Sheet(source.read_bytes(), str(source))
     except OSError as problem:
+        raise UsageError(f"The configuration file {source} can't be read: {problem.strerror}.") from problem
+
+
+def _may_others_read(source: Path) -> bool:
+    try:
+        return bool(source.stat().st_mode & 0o004)
+    except OSError as problem:  # it has gone since it was read: somebody writes it at this moment
         raise UsageError(f"The configuration file {source} can't be read: {problem.strerror}.") from problem
 
 

@@ -138,6 +138,8 @@ def test_a_reload_takes_up_a_right_file_and_says_what_is_wrong_with_a_wrong_one(
     assert "fleet2" not in leadsman(town, "status").out
     town.says(pull, "/run late")
     town.settled(pull, "**Published**")
+    assert leadsman(town, "reload").code == 0
+    assert state_once(town, "it is read anew", lambda now: now["peak"])["peak"] == 1
 
 
 @contextmanager
