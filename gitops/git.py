@@ -160,16 +160,21 @@ class Git:
         GitError if it does not end in time or, with `check`, ends with anything but 0.
         """
         argv = ("git", *args)
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self.work_tree or self.git_dir.parent,
-            env=self._environment(remote, environment or {}, settings),
-            pass_fds=self.keep_open,
-            start_new_session=True,  # so that one signal reaches its children, too
-        )
+        try:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self.work_tree or self.git_dir.parent,
+                env=self._environment(remote, environment or {}, settings),
+                pass_fds=self.keep_open,
+                start_new_session=True,  # so that one signal reaches its children, too
+            )
+        except FileNotFoundError as problem:
+            if problem.filename != argv[0]:
+                raise  # the folder is not there
+            raise GitError(argv, 127, "git is not on PATH; install git 2.38 or later") from problem
         out, err, code = _finish(process, stdin, timeout)
         stderr = _censored(err.decode(errors="replace"), remote)
         if code is None or (check and code != 0):

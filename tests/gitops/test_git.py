@@ -67,6 +67,15 @@ def test_an_error_shows_command_code_and_words(tmp_path: Path) -> None:
     assert caught.value.brief == "git rev-parse: fatal: Needed a single revision"
 
 
+def test_a_git_that_is_not_there_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(FileNotFoundError):
+        Git(tmp_path / "nowhere/repository").run("version")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(GitError) as missed:
+        Git(tmp_path / "repository").run("version")
+    assert "git version: git is not on PATH; install git 2.38 or later" == missed.value.brief
+
+
 def test_the_environment_is_built_from_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_EXTERNAL_DIFF", "GITHUB_TOKEN", "GIT_TRACE"):
         monkeypatch.setenv(name, str(tmp_path / "elsewhere"))
