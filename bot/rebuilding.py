@@ -10,14 +10,14 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 import sqlalchemy as sa
 
-from bot import answers
+from bot import answers, statefiles
 from bot.ages import Ages, Closed
 from bot.answers import OfRun
 from bot.codec import Unreadable
@@ -32,6 +32,10 @@ from bot.store import StoreSettings, books, facts, runs, schema
 from bot.store.engine import FILE, UNBUILT, Store, open_store
 
 REPAIR = "`leadsman doctor --repair` sets a broken file aside and builds its index anew, from the run directories"
+
+REPAIRING = f"{FILE}.repairing"
+"""Beside the store while it is repaired: what the broken file is called then. A repair that was killed is finished by
+the next: a server that began on the new file would leave in the old one what was queued there."""
 
 FROM_DIRECTORIES = ("schema_version", "runs", "leases")
 """Tables that a broken file is not asked for: their truth is elsewhere."""
@@ -64,14 +68,13 @@ class Rebuilt:
 def repair(settings: StoreSettings, home: Path) -> Rebuilt:
     """Sets a broken file aside, and puts back into the index what it lacks. Raises `Unavailable` where a database that
     is not ours to replace can't be used."""
-    broken = None
-    if settings.url == "sqlite" and not is_sound(home / FILE):
-        broken = _set_aside(home / FILE)
+    broken = _set_aside(home) if settings.url == "sqlite" else None
     store = open_store(settings, home)
     try:
         with store.write() as connection:
             salvaged = _salvage(broken, connection) if broken is not None else 0
             rebuilt = _build(connection, home)
+        (home / REPAIRING).unlink(missing_ok=True)
     finally:
         store.close()
     return Rebuilt(
@@ -86,6 +89,8 @@ def repair(settings: StoreSettings, home: Path) -> Rebuilt:
 def open_or_rebuild(settings: StoreSettings, home: Path) -> tuple[Store, Rebuilt | None]:
     """The store of a server. A missing one is empty, but for what the run directories know; one that can't be read
     raises `UserError`, each time, until it is repaired."""
+    if settings.url == "sqlite" and (home / REPAIRING).exists():
+        raise denied(Unavailable(f"The store {home / FILE} is half repaired"), settings)
     try:
         store = open_store(settings, home)
         with store.read() as connection:
@@ -243,13 +248,21 @@ def is_sound(file: Path) -> bool:
         return False
 
 
-def _set_aside(file: Path) -> Path:
-    """Renames the file and what belongs to it."""
-    aside = file.with_name(f"{file.name}.broken-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
-    for suffix in ("-wal", "-shm", ""):
-        part = Path(f"{file}{suffix}")
-        if part.exists():
-            part.rename(f"{aside}{suffix}")
+def _set_aside(home: Path) -> Path | None:
+    """Renames a broken file and what belongs to it, the file itself last; or finds one that a repair renamed which was
+    killed. None where there is nothing wrong."""
+    file, note = home / FILE, home / REPAIRING
+    if note.exists():
+        aside = home / note.read_text(encoding="utf-8").strip()
+    elif is_sound(file):
+        return None
+    else:
+        aside = home / f"{FILE}.broken-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+        statefiles.write_text(note, f"{aside.name}\n")
+    if not aside.exists():
+        for suffix in ("-wal", "-shm", ""):
+            with suppress(FileNotFoundError):
+                Path(f"{file}{suffix}").rename(f"{aside}{suffix}")
     return aside
 
 

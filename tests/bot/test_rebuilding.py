@@ -15,6 +15,7 @@ from bot.ages import Ages, Closed, Ended
 from bot.answers import OfRun, Section, due
 from bot.cli.clicked import Setting
 from bot.cli.doctor import findings
+from bot.errors import UserError
 from bot.home import make
 from bot.liveness import ask_to_stop
 from bot.model import (
@@ -33,7 +34,7 @@ from bot.model import (
     RunId,
     Sha,
 )
-from bot.rebuilding import rebuild, repair
+from bot.rebuilding import open_or_rebuild, rebuild, repair
 from bot.rundir import write_json
 from bot.stopping import Asked, asked_of
 from bot.store import StoreSettings, books, runs, schema
@@ -198,10 +199,14 @@ def test_what_can_still_be_read_of_a_broken_file_is_kept(home: Path) -> None:
     told = {one.subject: one for one in findings(Setting(home, home / "leadsman.toml", verbose=False))}
     assert "wrong" == told["store"].verdict  # though it can be opened
     assert "`leadsman doctor --repair`" in told["store"].what
+    file.rename(home / "leadsman.db.broken-then")  # a repair was killed here
+    (home / "leadsman.db.repairing").write_text("leadsman.db.broken-then\n")
+    open_store(StoreSettings(), home).close()
+    with pytest.raises(UserError, match=r"is half repaired\. No run is started until it can be\. .*--repair"):
+        open_or_rebuild(StoreSettings(), home)
     rebuilt = repair(StoreSettings(), home)
-    assert rebuilt.set_aside is not None
-    assert rebuilt.salvaged > 0
-    store = open_store(StoreSettings(), home)
+    assert (home / "leadsman.db.broken-then", True) == (rebuilt.set_aside, rebuilt.salvaged > 0)
+    store, _ = open_or_rebuild(StoreSettings(), home)
     with store.read() as connection:
         assert ("alice", "no") == books.hold_on(connection, str(PULL))
     store.close()
