@@ -10,8 +10,13 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 
 from bot.rundir import RunDir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 DEADLINE = 2.0
 """Seconds for one call of tmux, which takes some 10 ms. A server that hangs costs a start so much, and its window."""
@@ -43,21 +48,32 @@ def session_of(run_id: str) -> str:
     return f"lm-{run_id}"
 
 
+_LOGS = "import sys; from bot.cli import main; sys.exit(main())"
+
+
 def window(run: RunDir, lock: int) -> str | None:  # noqa: ARG001  # held, or the window would close at once
     """Opens the session; its name, or None where tmux will not have it: a run is not kept from starting by that."""
     if not present():
         return None
     name = session_of(run.run_id)
     run.worker_log.touch(mode=0o600)
-    opened = _open(run, name)
+    follow = ("sh", "-c", FOLLOW, "sh", str(run.worker_log), str(run.alive_lock))
+    opened = _open(name, follow)
     if opened is False:  # the window of an earlier round may be about to close
-        opened = tmux("kill-session", "-t", f"={name}") and _open(run, name)
+        opened = tmux("kill-session", "-t", f"={name}") and _open(name, follow)
     return name if opened else None
 
 
-def _open(run: RunDir, name: str) -> bool | None:
+def opened_for(run: RunDir) -> str | None:
+    """The session of a server's run, which has none before somebody wants to look: it shows what `leadsman logs -f`
+    does, without secrets. None where tmux will not have it."""
+    name = session_of(run.run_id)
+    logs = (sys.executable, "-I", "-c", _LOGS, "logs", "-f", run.run_id, "--store", str(run.path.parent))
+    return name if present() and (alive(name) or _open(name, logs)) else None
+
+
+def _open(name: str, follow: Sequence[str]) -> bool | None:
     """None where nothing was heard of tmux: it is not asked again."""
-    follow = ("sh", "-c", FOLLOW, "sh", str(run.worker_log), str(run.alive_lock))
     # Where the user's settings end detached sessions, or keep windows whose program has ended, ours are exempt.
     keep = (";", "set-option", "-t", f"={name}:", "destroy-unattached", "off")
     close = (";", "set-option", "-w", "-t", f"={name}:", "remain-on-exit", "off")

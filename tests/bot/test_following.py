@@ -472,6 +472,21 @@ def test_attach_without_a_session_points_to_the_log(harbour: Harbour, ended: boo
 @pytest.mark.parametrize("inside", [{}, {"TMUX": "/nonesuch/another-server,1,0"}])
 def test_attach_shows_the_live_terminal_and_leaving_it_ends_no_run(harbour: Harbour, inside: dict[str, str]) -> None:
     run = harbour.hand_off("sh", "-c", "echo marker-$((6 * 7)); exec sleep 1000", options=("--driver", "tmux"))
+    look(harbour, run, b"marker-42", **inside)
+    assert reading(run.path)["state"] == "running"
+
+
+@pytest.mark.needs("tmux")
+def test_attach_opens_the_terminal_of_a_servers_run_and_shows_no_secret(harbour: Harbour) -> None:
+    run = harbour.hand_off("sh", "-c", "echo ghp_0123456789abcdefghij0123; echo marker-$((6 * 7)); exec sleep 1000")
+    (run.path / "intent.json").write_text("{}")
+    for _ in range(2):  # the second looks at the same one
+        assert b"ghp_" not in look(harbour, run, b"marker-42")
+    assert reading(run.path)["state"] == "running"
+
+
+def look(harbour: Harbour, run: RunDir, marker: bytes, **inside: str) -> bytes:
+    """Attaches to the run until `marker` was seen, then leaves; what was shown until then."""
     child, terminal = pty.fork()
     if child == 0:
         environ = {**os.environ, **harbour.environ, "LEADSMAN_HOME": str(harbour.folder / "home"), "TERM": "xterm"}
@@ -479,7 +494,7 @@ def test_attach_shows_the_live_terminal_and_leaving_it_ends_no_run(harbour: Harb
         os.execve(LEADSMAN, [str(LEADSMAN), "attach", run.path.name], environ)
     seen = b""
     until = time.monotonic() + WAIT
-    while b"marker-42" not in seen:
+    while marker not in seen:
         assert select.select([terminal], [], [], until - time.monotonic())[0], seen
         seen += os.read(terminal, 4096)
     detach = ["tmux", "detach-client", "-s", f"=lm-{run.path.name}"]
@@ -489,7 +504,7 @@ def test_attach_shows_the_live_terminal_and_leaving_it_ends_no_run(harbour: Harb
             pass
     assert os.waitpid(child, 0)[1] == 0
     os.close(terminal)
-    assert reading(run.path)["state"] == "running"
+    return seen
 
 
 # ── never started ────────────────────────────────────────────────────────────────────────────────────────────────────
