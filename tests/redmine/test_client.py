@@ -89,12 +89,14 @@ def test_each_failure_has_its_answer(site: Site) -> None:
         client(site).write(site.ref(site.facts["hidden"]), "hello")
 
 
-def test_a_wrong_key_that_reads_a_public_site_is_told_by_whoami_alone(site: Site) -> None:
+def test_a_wrong_key_that_reads_a_public_site_is_told_by_whoami_and_before_a_scan(site: Site) -> None:
     number = site.ticket()
     stranger = client(site, key="0" * 40)
     assert stranger.ticket(site.ref(number)).status == "New"
     with pytest.raises(Forbidden):
         stranger.whoami()
+    with pytest.raises(Forbidden, match="API key"):
+        stranger.claimable("demo")
 
 
 @contextmanager

@@ -135,6 +135,8 @@ class Redmine:
         return found[0].updated_at if found else None
 
     def claimable(self, project: str) -> Iterator[Ticket]:
+        """A key that is refused would find what anybody may see, and nothing that may be claimed."""
+        self.whoami()
         return self._in_status(project, self.claiming.claimable)
 
     def claimed(self, project: str) -> Iterator[Ticket]:
