@@ -48,6 +48,19 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     sync_folder(folder)
 
 
+def discard_drafts(folder: str | os.PathLike[str], *, older: float) -> None:
+    """Removes temporary files of `write_text` that are `older` than so many seconds: whoever wrote them was killed."""
+    for name in os.listdir(folder):
+        parts = name.rsplit(".", 2)
+        path = os.path.join(folder, name)
+        if len(parts) == 3 and parts[0].startswith(".") and parts[1].isdecimal() and len(parts[2]) == 8:
+            try:
+                if time.time() - os.lstat(path).st_mtime > older:
+                    os.unlink(path)
+            except OSError:
+                continue  # it was renamed meanwhile, or is none
+
+
 def write_json(path: str | os.PathLike[str], value: object) -> None:
     """`write_text` of a value as JSON, in ASCII: every byte of an argument survives it."""
     write_text(path, _as_text(value))

@@ -9,6 +9,7 @@ from bot.errors import Forbidden, Gone, Unavailable
 from bot.journal import Journal
 from bot.model import Repo
 from bot.repositories import Repositories, git_trouble
+from bot.statefiles import discard_drafts
 from bot.store import runs
 from bot.store.engine import Store
 from gitops import trash, worktree
@@ -37,7 +38,8 @@ class Tidying:
         self._journal = journal
 
     def sweep(self, _key: str = "") -> float:
-        """Removes what no open run holds; returns when to look again."""
+        """Removes what no open run holds, and what killed writers left in the home; returns when to look again."""
+        discard_drafts(self._runs_dir.parent, older=HOUR)
         for repo in self._repos:
             try:
                 self._sweep_one(repo)

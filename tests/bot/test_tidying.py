@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import cast
 from bot.journal import Journal
 from bot.model import Repo
 from bot.repositories import Repositories
+from bot.statefiles import discard_drafts
 from bot.store import StoreSettings, schema
 from bot.store.engine import Store, open_store
 from bot.tidying import Tidying
@@ -50,6 +52,16 @@ def begins(store: Store, run_id: str, *, closed: bool = False) -> None:
     with store.write() as connection:
         row = {"run_id": run_id, "phase": "check", "created_at": 1.0, "due_at": 1.0, **texts}
         connection.execute(schema.runs.insert().values(**row, closed_at=2.0 if closed else None))
+
+
+def test_what_a_killed_writer_left_of_a_state_file_goes_when_it_is_old(tmp_path: Path) -> None:
+    old, fresh, others = ".status.json.17.a5196aea", ".status.json.17.00000000", [".hidden", "status.json", ".a.b.c"]
+    for name in (old, fresh, *others):
+        (tmp_path / name).touch()
+    for name in (old, *others):
+        os.utime(tmp_path / name, (0, 0))
+    discard_drafts(tmp_path, older=3600)
+    assert sorted([fresh, *others]) == sorted(path.name for path in tmp_path.iterdir())
 
 
 def test_what_runs_make_while_a_sweep_waits_for_its_lock_stays(tmp_path: Path) -> None:
