@@ -59,8 +59,8 @@ def is_address(text: str) -> bool:
 
 
 def fetch(url: str, environ: Mapping[str, str]) -> str:
-    """The text at an address; of a comment on GitHub its own, asked for at the API. Raises `UserError`."""
-    comment = _api_address(url)
+    """The text at an address; of a comment on a forge its own, asked for at the API. Raises `UserError`."""
+    comment = api_address(url)
     headers = {"User-Agent": "leadsman"}
     if comment and (token := token_for(comment, environ)) is not None:
         headers["Authorization"] = f"Bearer {token.reveal()}"
@@ -81,18 +81,22 @@ def token_for(url: str, environ: Mapping[str, str]) -> Secret | None:
     return Secret(token) if token and parts.scheme == "https" and parts.netloc in (server, f"api.{server}") else None
 
 
-def _api_address(url: str) -> str | None:
-    """Where GitHub's API has the comment that the address leads to; None for another address.
+def api_address(url: str) -> str | None:
+    """Where the forge has the comment, as JSON, that the address leads to; None for another address.
 
     https://docs.github.com/en/rest/issues/comments#get-an-issue-comment
     """
     parts = urlsplit(url)
-    words = parts.path.strip("/").split("/")
-    number = parts.fragment.removeprefix("issuecomment-")
-    if len(words) != 4 or words[2] not in ("pull", "issues") or not number.isdecimal() or number == parts.fragment:
+    *above, first, second, third, number = ["", "", "", *parts.path.strip("/").split("/")]
+    on, dash, comment = parts.fragment.partition("-")
+    if not dash or not comment.isdecimal():
         return None
-    api = "https://api.github.com" if parts.netloc == "github.com" else f"{parts.scheme}://{parts.netloc}/api/v3"
-    return f"{api}/repos/{words[0]}/{words[1]}/issues/comments/{number}"
+    if on == "issuecomment" and third in ("pull", "issues") and not any(above):
+        api = "https://api.github.com" if parts.netloc == "github.com" else f"{parts.scheme}://{parts.netloc}/api/v3"
+        return f"{api}/repos/{first}/{second}/issues/comments/{comment}"
+    if on == "comment" and first == "local" and number.isdecimal():  # a page of ours: local/OWNER/NAME/NUMBER
+        return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/comments/{comment}"
+    return None
 
 
 class _Careful(urllib.request.HTTPRedirectHandler):

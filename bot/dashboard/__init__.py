@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from flask import Blueprint, Response, abort, render_template
+from flask import Blueprint, Response, abort, jsonify, render_template
 from werkzeug.exceptions import HTTPException
 
 from bot.dashboard import answers, folder, prose
@@ -98,6 +98,13 @@ def _local(site: Blueprint, view: Callable[[], View]) -> None:
         page = _found(view().thread(f"{owner}/{name}", number) if number <= MAX_NUMBER else None)
         live = any(line.is_open for line in page.runs)
         return render_template("thread.html", page=page, refresh=REFRESH_SECONDS if live else None)
+
+    @site.get("/local/<owner>/<name>/<int:number>/comments/<int:comment>")
+    def remark(owner: str, name: str, number: int, comment: int) -> Response:
+        """As a forge's API answers it: with the report that a page doesn't show."""
+        page = _found(view().thread(f"{owner}/{name}", number) if number <= MAX_NUMBER else None)
+        said = _found(next((one for one in page.remarks if one.id == str(comment)), None))
+        return jsonify(id=said.id, author=said.author, body=said.body)
 
     @site.get("/local/<owner>/<name>/commit/<sha>")
     def commit(owner: str, name: str, sha: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -192,6 +193,8 @@ def test_the_thread_of_a_pull_request_is_shown_with_comments_and_reactions(site:
     assert "Adds a #1 open bot acme/shop · pull request by alice · topic into main at " + tip[:10] in text
     assert "/run test done leadsman[bot]" in text
     assert "answer=x" not in text
+    said = {"id": answer, "author": "leadsman[bot]", "body": "<!-- leadsman answer=x -->\nDone."}
+    assert said == json.loads(site.get(f"/local/acme/shop/1/comments/{answer}"))
 
 
 def test_a_local_repository_and_its_commits_have_pages(site: Pages) -> None:
