@@ -157,7 +157,8 @@ class Git:
         """Run `git ARGS` and give what came of it. `timeout` in seconds; then git and its children are killed.
 
         Only a call with a `remote` reaches anything outside, by the remote's own protocol alone, and sees its token.
-        GitError if it does not end in time or, with `check`, ends with anything but 0.
+        GitError if it does not end in time, is killed (that is no answer, and no "there is none") or, with `check`,
+        ends with anything but 0.
         """
         argv = ("git", *args)
         try:
@@ -177,7 +178,7 @@ class Git:
             raise GitError(argv, 127, "git is not on PATH; install git 2.38 or later") from problem
         out, err, code = _finish(process, stdin, timeout)
         stderr = _censored(err.decode(errors="replace"), remote)
-        if code is None or (check and code != 0):
+        if code is None or code < 0 or (check and code != 0):
             raise GitError(tuple(_censored(word, remote) for word in argv), code, stderr)
         return Done(code, out, stderr)
 

@@ -67,6 +67,11 @@ def test_an_error_shows_command_code_and_words(tmp_path: Path) -> None:
     assert caught.value.brief == "git rev-parse: fatal: Needed a single revision"
 
 
+def test_a_git_that_was_killed_has_not_answered(tmp_path: Path) -> None:
+    with pytest.raises(GitError, match="ended with -9"):
+        Git(tmp_path).run("-c", "alias.die=!kill -9 $PPID", "die", check=False)
+
+
 def test_a_git_that_is_not_there_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FileNotFoundError):
         Git(tmp_path / "nowhere/repository").run("version")
