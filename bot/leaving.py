@@ -7,7 +7,7 @@ from bot.ages import Ages, Left
 from bot.errors import Forbidden, Gone
 from bot.forges import CommitStatus
 from bot.journal import Journal
-from bot.model import Intent, PullRef, Sha
+from bot.model import Failed, Intent, PullRef, Sha
 from bot.reports import Report
 from bot.repositories import Repositories, git_trouble
 from bot.statement import read
@@ -34,7 +34,7 @@ class Leaving:
 
     def _note(self, intent: Intent, report: Report, envelope: str) -> str:
         if report.ref is None or report.tip is None:
-            return "nothing was published"
+            return report.outcome.published if isinstance(report.outcome, Failed) else "nothing was published"
         mirror = self._repositories.mirror(intent.event.subject.repo)
         with git_trouble("The note on the commit can't be pushed"):
             outcome = notes.write(mirror, report.tip, envelope.encode(), self._identity)

@@ -342,13 +342,22 @@ class Unchanged:
     kind: Literal["unchanged"] = "unchanged"
 
 
+UNSEEN = "push"
+"""The stage of a run whose commits were to be pushed to a remote that then gave no answer: they may be there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """It did not end well; nothing was published. `stage` is the step that failed."""
+    """It did not end well; nothing was published, unless that could not be seen. `stage` is the step that failed."""
 
     stage: str
     why: str
     kind: Literal["failed"] = "failed"
+
+    @property
+    def published(self) -> str:
+        """What is known of its commits, in words."""
+        return "whether it was published is not known" if self.stage == UNSEEN else "nothing was published"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Literal
 from bot.config import ConfigErrors
 from bot.logs import digest_of
 from bot.masking import Masking
+from bot.model import UNSEEN, Failed
 from bot.paths import shown_path
 from bot.publishing import RUN_BRANCHES
 from bot.rendering import render
@@ -158,7 +159,7 @@ def of_logs(statement: Statement, folder: Path | None) -> Iterator[Finding]:
 
 
 def _nothing_published(report: Report, mirror: Mirror | None) -> Iterator[Finding]:
-    claim = "nothing was published"
+    claim = report.outcome.published if isinstance(report.outcome, Failed) else "nothing was published"
     ref = f"refs/heads/{RUN_BRANCHES}{report.run}"
     if mirror is None or not is_ref(ref):
         yield unknown(claim, NO_REPOSITORY)
@@ -168,7 +169,11 @@ def _nothing_published(report: Report, mirror: Mirror | None) -> Iterator[Findin
     except GitError as problem:
         yield unknown(claim, problem.brief)
         return
-    yield holds(claim, f"there is no {ref}") if seen is None else differs(claim, f"{ref} holds {seen}")
+    told = f"there is no {ref}" if seen is None else f"{ref} holds {seen}"
+    if isinstance(report.outcome, Failed) and report.outcome.stage == UNSEEN:
+        yield unknown(claim, told)
+    else:
+        yield holds(claim, told) if seen is None else differs(claim, told)
     if report.tip is not None and is_sha(report.tip) and is_sha(report.changes_since) and is_sha(report.base):
         yield from _figures(report, mirror)  # the bot's own mirror has its commits
 

@@ -167,8 +167,9 @@ def headline(report: Report) -> str:
             return f"**Published** {task}: {commit} on {branch}, {_checks(report)}. Run {run}."
         case Unchanged(why):
             return f"**Nothing to publish** from {task}: {_text(why)} Run {run}."
-        case Failed(stage, why):
-            return f"**Failed** {task} ({_text(stage)}): {_text(why)} Nothing was published. Run {run}."
+        case Failed(stage, why) as failed:
+            known = failed.published.capitalize()
+            return f"**Failed** {task} ({_text(stage)}): {_text(why)} {known}. Run {run}."
         case Blocked(waits_for):
             return f"**Blocked** {task}: it waits for {_text(waits_for)} Nothing was published. Run {run}."
         case Cancelled(by, how):

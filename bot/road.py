@@ -20,7 +20,7 @@ from bot.dispatch import Hint, Hints
 from bot.errors import OutOfTurn, Unavailable
 from bot.journal import Journal
 from bot.ledger import Ledger
-from bot.model import AnyTicket, Claimable, Failed
+from bot.model import UNSEEN, AnyTicket, Claimable, Failed
 from bot.ownhand import OwnHand
 from bot.rundir import RunDir
 from bot.steps import Steps, Wait
@@ -205,8 +205,7 @@ class Road:
         self._journal.say("put_off", run=run_id, tries=tries, why=str(problem))
         started, waits = self._started(ages), self._waits_for_a_tracker(ages, problem)
         if tries >= (END_TRIES if started or waits else START_TRIES) and not ages.has("ended"):
-            stage = "publish" if ages.has("sealed") else "seal" if started else "start"
-            self._steps.end(ages, Failed(stage, f"{problem} (tried {tries} times)"))
+            self._steps.end(ages, Failed(_stage(ages, started), f"{problem} (tried {tries} times)."))
             return 0.0
         if tries == TOLD_TRIES:
             self._hints.put(Hint("answer", ages.intent.answer))
@@ -225,3 +224,10 @@ class Road:
             return False
         event = ages.intent.event
         return isinstance(event.subject, AnyTicket) and not isinstance(event.what, Claimable)
+
+
+def _stage(ages: Ages, started: bool) -> str:
+    """Where a run is given up that waits for what does not answer."""
+    if ages.has("checked"):
+        return UNSEEN
+    return "verify" if ages.has("sealed") else "seal" if started else "start"

@@ -508,8 +508,8 @@ def status_line(report: Report) -> str:
             return f"published on {ref.removeprefix('refs/heads/')}, {held}"
         case Unchanged():
             return f"nothing to publish, {held}"
-        case Failed(stage):
-            return f"failed ({stage}), nothing was published"
+        case Failed(stage) as failed:
+            return f"failed ({stage}), {failed.published}"
         case outcome:
             return f"{outcome.kind}, nothing was published"
 

@@ -13,7 +13,7 @@ from markdown_it.token import Token
 
 from bot.ages import NotRun, State
 from bot.masking import Masking
-from bot.model import Cancelled, Failed, Lost, Published, Sha, Unchanged
+from bot.model import UNSEEN, Cancelled, Failed, Lost, Published, Sha, Unchanged
 from bot.rendering import BUDGET, render
 from bot.reports import Change, Load, Report, Risk, Tail
 from bot.secret import Secret
@@ -205,6 +205,10 @@ def test_a_status_says_no_more_than_was_seen() -> None:
     unchanged = Unchanged('The task fix publishes nothing (publish = "none").')
     assert "nothing to publish, not checked" == status_line(report(outcome=unchanged, verdicts=()))
     assert "nothing to publish, 1 of 1 checks hold" == status_line(report(outcome=unchanged))
+    assert "failed (verify), nothing was published" == status_line(report(outcome=Failed("verify", "No.")))
+    unseen = report(outcome=Failed(UNSEEN, "The remote does not answer (tried 40 times)."))
+    assert "failed (push), whether it was published is not known" == status_line(unseen)
+    assert "(tried 40 times). Whether it was published is not known. Run" in render(unseen)
 
 
 @pytest.mark.parametrize(
