@@ -173,7 +173,8 @@ class TicketSystem(Tracker, Protocol):
         """The bot's own user, asked anew: `Forbidden` for a key that is refused, which other calls may not tell."""
 
     def find(self, number: int) -> TicketRef | None:
-        """Which project's ticket it is, by its number; None for one that is none of ours."""
+        """Which project's ticket it is, by its number; None for one that is none of ours. `Forbidden` for a key that
+        is refused: then nobody knows."""
 
     def project_of(self, ref: TicketRef) -> str:
         """The site's identifier of the project of ours that it is in. `Gone` where it is in none (any more)."""

@@ -97,6 +97,8 @@ def test_a_wrong_key_that_reads_a_public_site_is_told_by_whoami_and_before_a_sca
         stranger.whoami()
     with pytest.raises(Forbidden, match="API key"):
         stranger.claimable("demo")
+    with pytest.raises(Unavailable, match="API key"):  # what is owed to a ticket waits until it is renewed
+        stranger.write(site.ref(number), "# REPORT - run")
 
 
 @contextmanager

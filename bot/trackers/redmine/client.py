@@ -16,7 +16,7 @@ from bot.talk import Handing
 from bot.trackers import PAGE, Claiming, Entry, Move, Ticket, Upload
 from bot.trackers.notes import clean, in_textile, neutral
 from bot.trackers.redmine import values
-from bot.trackers.redmine.door import Door, Json
+from bot.trackers.redmine.door import Door, Json, KeyRefused
 from bot.trackers.redmine.settings import Settings
 
 RIGHTS = (
@@ -71,7 +71,10 @@ class Redmine:
     def whoami(self) -> Actor:
         """Asks anew. A wrong key is no error on a public site, which then answers as to anybody: this call alone
         tells, by `Forbidden`."""
-        user = self._myself()
+        try:
+            user = self._myself()
+        except KeyRefused as problem:
+            raise Forbidden(str(problem)) from problem
         return Actor(str(user["login"]), str(user["id"]), is_bot=True)
 
     def permission(self, on: Thread, who: Actor) -> Permission:
@@ -114,6 +117,8 @@ class Redmine:
         try:
             issue = self._issue(number)
             identifier = self._identifier_of(issue)
+        except KeyRefused as problem:
+            raise Forbidden(str(problem)) from problem
         except (Gone, Forbidden):
             return None
         return self._ref(identifier, issue) if identifier else None

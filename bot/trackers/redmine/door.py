@@ -28,6 +28,11 @@ class Stale(Unavailable):
     """Another write of the same ticket came at the same time: nothing was written, and once more is right."""
 
 
+class KeyRefused(Unavailable):
+    """The bot's own key does not count now. It says nothing of the ticket, and is renewed sooner or later: what is owed
+    there waits for it."""
+
+
 class _Deadline(HTTPAdapter):
     """python-redmine gives no time-out to a request, and has no way to be told one."""
 
@@ -95,7 +100,7 @@ class Door:
         except exceptions.ResourceNotFoundError as error:
             raise Gone(f"Redmine has no {what}.") from error
         except exceptions.AuthError as error:
-            raise Forbidden(f"Redmine refused the API key for {what} (401).") from error
+            raise KeyRefused(f"Redmine refused the API key for {what} (401).") from error
         except exceptions.ForbiddenError as error:
             raise Forbidden(f"Redmine refused {what} (403): a right is missing, or the project is closed.") from error
         except exceptions.RequestEntityTooLargeError as error:
