@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from bot.ages import OURS, Ages, Step
+from bot.ages import OURS, Ages, Sealed, Step
 from bot.dispatch import Hint, Hints
 from bot.errors import OutOfTurn, Unavailable
 from bot.journal import Journal
@@ -205,7 +205,7 @@ class Road:
         self._journal.say("put_off", run=run_id, tries=tries, why=str(problem))
         started, waits = self._started(ages), self._waits_for_a_tracker(ages, problem)
         if tries >= (END_TRIES if started or waits else START_TRIES) and not ages.has("ended"):
-            self._steps.end(ages, Failed(_stage(ages, started), f"{problem} (tried {tries} times)."))
+            self._steps.end(ages, Failed(stage_of(ages, started=started), f"{problem} (tried {tries} times)."))
             return 0.0
         if tries == TOLD_TRIES:
             self._hints.put(Hint("answer", ages.intent.answer))
@@ -226,8 +226,10 @@ class Road:
         return isinstance(event.subject, AnyTicket) and not isinstance(event.what, Claimable)
 
 
-def _stage(ages: Ages, started: bool) -> str:
+def stage_of(ages: Ages, *, started: bool) -> str:
     """Where a run is given up that waits for what does not answer."""
-    if ages.has("checked"):
-        return UNSEEN
-    return "verify" if ages.has("sealed") else "seal" if started else "start"
+    if not ages.has("checked"):
+        return "verify" if ages.has("sealed") else "seal" if started else "start"
+    sealed, intent = ages.need("sealed", Sealed), ages.intent
+    pushes = intent.task.publish != "none" and sealed.tip != intent.head
+    return UNSEEN if pushes else "publish"
